@@ -28,13 +28,17 @@ var layers = [][]string{
 	{"cmd/acp-test"},
 	{"protocol/acp", "protocol/agui"},
 	{"editors", "sabotage"},
-	{"protocol/translate", "protocol/agui/words", "protocol/agui/aguirecord", "protocol/agui/aguireport", "protocol/agui/schedules", "protocol/agui/grammar", "protocol/acp/acpreport", "protocol/acp/schedules", "protocol/acp/grammar", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/scratch", "protocol/acp/recordings"},
+	{"protocol/translate", "protocol/agui/words", "protocol/agui/aguirecord", "protocol/agui/aguireport",
+		"protocol/agui/schedules", "protocol/agui/grammar", "protocol/acp/acpreport", "protocol/acp/schedules",
+		"protocol/acp/grammar", "protocol/acp/words", "protocol/acp/prompt", "protocol/acp/scratch",
+		"protocol/acp/recordings"},
 	{"reports", "sweep", "replay", "acptest", "protocol/lexicon"},
 	{"scenarios"},
 	{"scenarios/verdict", "scenarios/language"},
 	{"scenarios/results"},
 	{"protocol/agui/invariants", "protocol/agui/canonical"},
-	{"protocol/agui/endpoint", "protocol/acp/remote", "protocol/acp/invariants", "protocol/acp/canonical", "internal/canary"},
+	{"protocol/agui/endpoint", "protocol/acp/remote", "protocol/acp/invariants", "protocol/acp/canonical",
+		"internal/canary"},
 	{"agents", "inspector", "protocol/hearing", "serve/obedient", "editors/personas"},
 	{"rules", "golden", "mockclient", "fakellm"},
 	{"protocol/agui/aguiframe", "protocol/agui/aguiproto", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
@@ -48,12 +52,14 @@ var layers = [][]string{
 
 // kernel are the packages that serve any protocol: they contain no name of a
 // message of one, and import nothing of what only one needs.
-var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport", "reports", "inspector", "scenarios", "replay", "sweep"}
+var kernel = []string{"wire", "transcript", "mistake", "fakellm", "golden", "rules", "agents", "serve", "transport",
+	"reports", "inspector", "scenarios", "replay", "sweep"}
 
 // alone are packages that import none of ours, and only the commands and the tools in ci
 // import them: the reference agent is an independent second opinion of the protocol,
 // which it could not be if it shared code with what judges it.
-var alone = []string{"refagent", "refagent/faults", "refagent/liberties", "refagent/mutation", "refagent/netagent", "refagent/webagent"}
+var alone = []string{"refagent", "refagent/faults", "refagent/liberties", "refagent/mutation", "refagent/netagent",
+	"refagent/webagent"}
 
 // forbidden says what a library package must not import, and why.
 var forbidden = []struct{ path, why string }{
@@ -72,11 +78,14 @@ var only = []struct {
 	path, why string
 	by        []string
 }{
-	{"github.com/creack/pty", "the protocol runs over pipes; pseudo-terminals are for terminal/* alone", []string{"mockclient"}},
-	{"github.com/goccy/go-yaml", "one package reads YAML, so that it means the same everywhere", []string{"mistake", "internal/yamlfile", "protocol/acp/schema"}},
+	{"github.com/creack/pty", "the protocol runs over pipes; pseudo-terminals are for terminal/* alone",
+		[]string{"mockclient"}},
+	{"github.com/goccy/go-yaml", "one package reads YAML, so that it means the same everywhere",
+		[]string{"mistake", "internal/yamlfile", "protocol/acp/schema"}},
 	{"encoding/json/v2", "it is an experiment of the standard library", nil},
 	{"github.com/openai/openai-go", "only tests use it, as a client of the fake model", nil},
-	{"github.com/tmaxmax/go-sse", "the reference agent reads a stream; the fake model writes its own", []string{"refagent"}},
+	{"github.com/tmaxmax/go-sse", "the reference agent reads a stream; the fake model writes its own",
+		[]string{"refagent"}},
 	{"github.com/hashicorp/go-retryablehttp", "an agent retries; a test tool must not", []string{"refagent"}},
 	{"github.com/anthropics/anthropic-sdk-go", "only tests use it, as a client of the fake model", nil},
 	{"google.golang.org/protobuf", "the binary form of AG-UI is one package, and the reference agent writes its own",
@@ -121,23 +130,28 @@ var calls = []struct{ call, why string }{
 
 // exempt are the calls that have a reason of their own: file and call.
 var exempt = map[string]string{
-	"acptest/acptest.go os.Environ":                 "an agent under a Go test is started as from the shell that runs the test; agents.Launch passes little of it on",
-	"internal/isolate/isolate_linux.go os.Environ":  "the helper is a program of its own, which becomes the agent and passes its environment on",
-	"internal/process/keeper_unix.go signal.Notify": "it is the body of a command, which must survive its parent's signals",
-	"internal/isolate/isolate_linux.go os.Chdir":    "it is the body of a command, whose root is another one by then",
-	"internal/isolate/lead_linux.go os.Environ":     "it is the body of a command, which starts the agent with its own",
-	"internal/isolate/lead_linux.go signal.Notify":  "it is the body of a command, which its agent must not end",
-	"internal/isolate/view_linux.go os.Chdir":       "it is the body of a command, which changes its root",
+	"acptest/acptest.go os.Environ": "an agent under a Go test is started as from the shell that " +
+		"runs the test; agents.Launch passes little of it on",
+	"internal/isolate/isolate_linux.go os.Environ": "the helper is a program of its own, which becomes the agent " +
+		"and passes its environment on",
+	"internal/process/keeper_unix.go signal.Notify": "it is the body of a command, which must survive its " +
+		"parent's signals",
+	"internal/isolate/isolate_linux.go os.Chdir":   "it is the body of a command, whose root is another one by then",
+	"internal/isolate/lead_linux.go os.Environ":    "it is the body of a command, which starts the agent with its own",
+	"internal/isolate/lead_linux.go signal.Notify": "it is the body of a command, which its agent must not end",
+	"internal/isolate/view_linux.go os.Chdir":      "it is the body of a command, which changes its root",
 }
 
 // latched are variables that change once, with the reason.
 var latched = map[string]string{
-	"internal/process.resting": "a keeper rests for whatever in this process starts an agent next, as children are of the process",
-	"acptest.canKeep":          "a test runs in a goroutine of its own: nothing else tells Start that TestMain called Main",
+	"internal/process.resting": "a keeper rests for whatever in this process starts an agent next, as children are " +
+		"of the process",
+	"acptest.canKeep": "a test runs in a goroutine of its own: nothing else tells Start that TestMain called Main",
 }
 
 // nameless are package names that say nothing.
-var nameless = []string{"util", "utils", "common", "types", "helpers", "helper", "base", "misc", "shared", "lib", "pkg", "internal"}
+var nameless = []string{"util", "utils", "common", "types", "helpers", "helper", "base", "misc", "shared", "lib", "pkg",
+	"internal"}
 
 // source is one parsed file of the module, tests left out.
 type source struct {
@@ -156,7 +170,9 @@ func sources(t *testing.T) []source {
 			return err
 		}
 		if d.IsDir() {
-			if base := d.Name(); name != "." && (strings.HasPrefix(base, ".") || strings.HasPrefix(base, "acp-test-out") || slices.Contains([]string{"node_modules", "testdata", "vendor"}, base)) {
+			if base := d.Name(); name != "." &&
+				(strings.HasPrefix(base, ".") || strings.HasPrefix(base, "acp-test-out") ||
+					slices.Contains([]string{"node_modules", "testdata", "vendor"}, base)) {
 				return fs.SkipDir
 			}
 			return nil
@@ -219,7 +235,8 @@ func complaint(from, ours string) error {
 		if !isLibrary(from) || from == "sabotage" && ours == "refagent/mutation" { // it plays what those play
 			return nil
 		}
-		return fmt.Errorf("only the command and the tools in ci know %s: to everything else it is an agent like any other", ours)
+		return fmt.Errorf("only the command and the tools in ci know %s: to everything else it is an agent "+
+			"like any other", ours)
 	}
 	if strings.HasPrefix(from, "ci/") && strings.HasPrefix(ours, "ci/") {
 		return nil
@@ -264,7 +281,8 @@ func TestImports(t *testing.T) {
 			}
 			for _, o := range only {
 				if matches(imported, o.path) && !slices.Contains(o.by, owner(s.dir)) {
-					t.Errorf("%s imports %s: %s; only in deps_test.go lists the packages that may", s.at(spec), imported, o.why)
+					t.Errorf("%s imports %s: %s; only in deps_test.go lists the packages that may", s.at(spec),
+						imported, o.why)
 				}
 			}
 			first, _, _ := strings.Cut(imported, "/")
@@ -292,7 +310,8 @@ func TestTheKernelKnowsNoProtocol(t *testing.T) {
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
 			if text := literal(n); slices.Contains(names, text) || namesMethod(text) {
-				t.Errorf("%s names %q of ACP: a package of the kernel takes it from the protocol's value, made in protocol/",
+				t.Errorf("%s names %q of ACP: a package of the kernel takes it from the protocol's value, made "+
+					"in protocol/",
 					s.at(n), text)
 			}
 			return true
@@ -317,7 +336,8 @@ func literal(n ast.Node) string {
 
 // namesMethod reports whether a text has a method, or a path of a capability.
 func namesMethod(text string) bool {
-	return slices.ContainsFunc([]string{"session/", "fs/", "terminal/", "elicitation/", "agentCapabilities", "clientCapabilities"},
+	return slices.ContainsFunc([]string{"session/", "fs/", "terminal/", "elicitation/", "agentCapabilities",
+		"clientCapabilities"},
 		func(part string) bool { return strings.Contains(" "+text, part) && !strings.Contains(text, "/"+part) })
 }
 
@@ -381,7 +401,8 @@ func TestNoMutableState(t *testing.T) {
 						}
 					}
 					if stateful(v) && latched[s.dir+"."+v.Names[0].Name] == "" {
-						t.Errorf("%s: %s is state of the package: make it a field, or list it with its reason in latched "+
+						t.Errorf("%s: %s is state of the package: make it a field, or list it with its reason "+
+							"in latched "+
 							"in deps_test.go", s.at(v), v.Names[0].Name)
 					}
 				}

@@ -28,7 +28,8 @@ func TestMessagesAreReadOnce(t *testing.T) {
 			if call, ok := n.(*ast.CallExpr); ok && slices.Contains(tellers, calledName(call)) {
 				for _, arg := range call.Args {
 					if part := unclear.FindString(joined(arg)); part != "" {
-						t.Errorf("%s: %q in %q: say who does what, in words that are read once", s.at(call), part, joined(arg))
+						t.Errorf("%s: %q in %q: say who does what, in words that are read once", s.at(call), part,
+							joined(arg))
 					}
 				}
 			}

@@ -25,7 +25,8 @@ import (
 // The test binary is also the agent that the tests start.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "refagent" {
-		err := refagent.Run(context.Background(), refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv})
+		err := refagent.Run(context.Background(),
+			refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			syscall.Exit(1)
@@ -72,7 +73,8 @@ func TestStart(t *testing.T) {
 	o.Editor.Policy = mockclient.Allow()
 	o.Turns = []fakellm.TurnNode{
 		fakellm.NewTurn(
-			fakellm.NewReply(fakellm.CallTool("write_file", map[string]any{"path": "sub/a.txt", "content": "new: \"1\"\n"})),
+			fakellm.NewReply(fakellm.CallTool("write_file",
+				map[string]any{"path": "sub/a.txt", "content": "new: \"1\"\n"})),
 			fakellm.NewReply(fakellm.Text("Wrote ", "it.")),
 		),
 		fakellm.NewTurn(fakellm.NewReply(fakellm.Text("One."), fakellm.HoldAt("mid"), fakellm.Text(" Two."))),
@@ -156,7 +158,8 @@ func TestWhatFails(t *testing.T) {
 			acptest.Start(t, acptest.Options{Turns: []fakellm.TurnNode{fakellm.NewTurn(fakellm.NewReply(bad))}})
 		}, "unsupported type: chan int"},
 		{"a wait that ends", func(t acptest.T) {
-			a := acptest.Start(t, acptest.Options{Serve: serve(t.TempDir(), ""), Turns: hello, Patience: 3 * time.Second})
+			a := acptest.Start(t, acptest.Options{Serve: serve(t.TempDir(), ""), Turns: hello,
+				Patience: 3 * time.Second})
 			a.Await(mockclient.MessageSaid("Bye."))
 		}, `expected     an agent message with "Bye."`},
 		{"what has not happened", func(t acptest.T) {

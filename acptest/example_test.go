@@ -44,7 +44,8 @@ func ExampleStart() {
 		Files:  map[string]string{"list.txt": "milk\n"},
 		Editor: mockclient.Options{Policy: mockclient.Allow()},
 		Turns: []fakellm.TurnNode{fakellm.NewTurn(
-			fakellm.NewReply(fakellm.CallTool("write_file", map[string]any{"path": "list.txt", "content": "milk\nbread\n"})),
+			fakellm.NewReply(fakellm.CallTool("write_file",
+				map[string]any{"path": "list.txt", "content": "milk\nbread\n"})),
 			fakellm.NewReply(fakellm.Text("Bread is on the list.")),
 		)},
 	})

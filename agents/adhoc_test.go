@@ -58,12 +58,14 @@ var _ = It("an agent of any provider finds the model server, and no key leads el
 })
 
 var _ = It("an agent that a launcher starts has time to be unpacked", func() {
-	Expect(agents.AdHoc([]string{"npx", "a"}).Timeouts.Start).To(BeNumerically(">", agents.AdHoc([]string{"./a"}).Timeouts.Start))
+	Expect(agents.AdHoc([]string{"npx", "a"}).Timeouts.Start).
+		To(BeNumerically(">", agents.AdHoc([]string{"./a"}).Timeouts.Start))
 })
 
 var _ = Describe("an editor's settings", func() {
 	It("reads the older form, with the environment inside the command", func() {
-		profiles, _, err := agents.ParseSettings("s.json", []byte(`{"agent_servers": {"x": {"command": {"path": "/bin/x", "args": ["-a"], "env": {"K": "V"}}}}}`))
+		profiles, _, err := agents.ParseSettings("s.json",
+			[]byte(`{"agent_servers": {"x": {"command": {"path": "/bin/x", "args": ["-a"], "env": {"K": "V"}}}}}`))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(profiles).To(HaveLen(1))
 		Expect(profiles[0].Command).To(Equal([]string{"/bin/x", "-a"}))
@@ -79,7 +81,8 @@ var _ = Describe("an editor's settings", func() {
       "type": "custom",
       "command": "node",
       "args": ["/srv/agent.js", "--acp"],
-      "env": {"DEBUG": "1", "PRICE": "$5", "OPENAI_API_KEY": "sk-real", "MY_TOKEN": "real", "ANTHROPIC_BASE_URL": "https://real"},
+      "env": {"DEBUG": "1", "PRICE": "$5", "OPENAI_API_KEY": "sk-real", "MY_TOKEN": "real", "ANTHROPIC_BASE_URL": `+
+			`"https://real"},
     },
     "old": {"command": {"path": "/bin/old", "args": ["-x"]}},
     "claude": {"type": "registry"},
@@ -98,7 +101,8 @@ var _ = Describe("an editor's settings", func() {
 		Expect(mine.Command).To(Equal([]string{"node", "/srv/agent.js", "--acp"}))
 		Expect(mine.Env).To(And(
 			HaveKeyWithValue("DEBUG", "1"), HaveKeyWithValue("PRICE", "$$5"),
-			HaveKeyWithValue("OPENAI_API_KEY", "$KEY"), HaveKeyWithValue("MY_TOKEN", "sk-test"), HaveKeyWithValue("ANTHROPIC_BASE_URL", "$LLM"),
+			HaveKeyWithValue("OPENAI_API_KEY", "$KEY"), HaveKeyWithValue("MY_TOKEN", "sk-test"),
+			HaveKeyWithValue("ANTHROPIC_BASE_URL", "$LLM"),
 		))
 		Expect(profiles[1].Command).To(Equal([]string{"/bin/old", "-x"}))
 	})
@@ -127,10 +131,12 @@ var _ = Describe("an editor's settings", func() {
 	})
 
 	It("name MCP servers as an object, or as a list as in session/new", func() {
-		want := []agents.Server{{Name: "a", Type: "stdio", Command: "x", Args: []string{"-s"}, Pairs: [][2]string{{"K", "V"}}},
+		want := []agents.Server{{Name: "a", Type: "stdio", Command: "x", Args: []string{"-s"},
+			Pairs: [][2]string{{"K", "V"}}},
 			{Name: "b", Type: "http", URL: "http://h", Pairs: [][2]string{{"A", "B"}}}}
 		for _, src := range []string{
-			`{"context_servers": {"a": {"command": "x", "args": ["-s"], "env": {"K": "V"}}, "b": {"url": "http://h", "headers": {"A": "B"}}}}`,
+			`{"context_servers": {"a": {"command": "x", "args": ["-s"], "env": {"K": "V"}}, "b": {"url": "http://h", ` +
+				`"headers": {"A": "B"}}}}`,
 			`{"mcp_servers": [{"name": "a", "command": "x", "args": ["-s"], "env": [{"name": "K", "value": "V"}]},
   {"name": "b", "type": "http", "url": "http://h", "headers": [{"name": "A", "value": "B"}]}]}`,
 		} {
@@ -146,9 +152,12 @@ var _ = Describe("an editor's settings", func() {
 			Expect(err).To(MatchError(want))
 		},
 		Entry("no JSON", "{\n  \"a\": }\n", "s.json:2:8: invalid character '}' where a value should begin"),
-		Entry("a number for arguments", "{\n \"agent_servers\": {\"x\": {\"command\": \"y\", \"args\": 1}}}", `s.json:2:50: agent_servers.x.args must be a list of texts`),
-		Entry("a mistake in a part that was copied", "\"agent_servers\": {\"x\": {\"command\": 7}}", `s.json:1:36: agent_servers.x.command must be a text, not 7`),
-		Entry("a list for a command", `{"agent_servers": {"x": {"command": ["y"]}}}`, `s.json:1:37: agent_servers.x.command must be a text, not ["y"]`),
+		Entry("a number for arguments", "{\n \"agent_servers\": {\"x\": {\"command\": \"y\", \"args\": 1}}}",
+			`s.json:2:50: agent_servers.x.args must be a list of texts`),
+		Entry("a mistake in a part that was copied", "\"agent_servers\": {\"x\": {\"command\": 7}}",
+			`s.json:1:36: agent_servers.x.command must be a text, not 7`),
+		Entry("a list for a command", `{"agent_servers": {"x": {"command": ["y"]}}}`,
+			`s.json:1:37: agent_servers.x.command must be a text, not ["y"]`),
 	)
 })
 
@@ -166,30 +175,39 @@ var _ = DescribeTable("a death before initialize is diagnosed:",
 	Entry("no command", "sh: 1: bun: not found", "program bun"),
 	Entry("a spawn", "Error: spawn rg ENOENT", "program rg"),
 	Entry("a module", "Error: Cannot find module '/srv/dist/index.js'", "Node cannot find /srv/dist/index.js"),
-	Entry("a package", "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /x.js", "Node cannot find zod"),
+	Entry("a package", "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'zod' imported from /x.js",
+		"Node cannot find zod"),
 	Entry("a Python module", "ModuleNotFoundError: No module named 'acp.core'", "no module acp.core"),
-	Entry("npm offline", "npm error code ENOTCACHED\nnpm error request to https://registry.example/x failed", "npm's cache"),
-	Entry("npm without a network", "npm error request to https://registry.example/x failed, reason: getaddrinfo EAI_AGAIN registry.example\nnpm error code EAI_AGAIN", "npm's cache"),
+	Entry("npm offline", "npm error code ENOTCACHED\nnpm error request to https://registry.example/x failed",
+		"npm's cache"),
+	Entry("npm without a network",
+		"npm error request to https://registry.example/x failed, reason: getaddrinfo EAI_AGAIN registry.example\n"+
+			"npm error code EAI_AGAIN", "npm's cache"),
 	Entry("uv without a network", "error: Failed to fetch: `https://pypi.org/simple/acp/`", "uv's cache"),
 	Entry("pyenv", "pyenv: version `3.12.1' is not installed (set by /x/.python-version)", "pyenv install 3.12.1"),
 	Entry("rustup", "error: rustup could not choose a version of cargo to run", "RUSTUP_TOOLCHAIN"),
 	Entry("an old Node", "SyntaxError: Unexpected token '??='", "too old"),
 	Entry("a key", "Error: The FOO_API_KEY environment variable is missing or empty", "--env FOO_API_KEY=test"),
 	Entry("a login", "You are not logged in. Run login first.", "--env NAME=test"),
-	Entry("no provider", "Error: no providers configured. Run 'agent login'.", "--env NAME='$LLM'), or write a profile with the configuration file"),
+	Entry("no provider", "Error: no providers configured. Run 'agent login'.",
+		"--env NAME='$LLM'), or write a profile with the configuration file"),
 	Entry("no model", "error: gpt-9 is not a configured model", "it has no model here"),
-	Entry("a file of HOME", "ENOENT: no such file or directory, open '/run/home/.config/coder.json'", "looked for /run/home/.config/coder.json"),
-	Entry("a library", "./agent: error while loading shared libraries: libssl.so.3: cannot open shared object file", "library libssl.so.3"),
+	Entry("a file of HOME", "ENOENT: no such file or directory, open '/run/home/.config/coder.json'",
+		"looked for /run/home/.config/coder.json"),
+	Entry("a library", "./agent: error while loading shared libraries: libssl.so.3: cannot open shared object file",
+		"library libssl.so.3"),
 	Entry("a flag", "Error: Unknown option '--acp'. To specify a positional argument", "does not know --acp"),
 	Entry("an argument", "error: unexpected argument '--acp' found", "does not know --acp"),
 	Entry("a command", "Error: unknown command \"acp\" for \"x\"", "does not know acp"),
 	Entry("a flag in Go", "flag provided but not defined: -acp", "does not know -acp"),
-	Entry("a terminal", "Fatal error: Cannot start TUI in TTY-less environment.", "which flag or subcommand makes it speak ACP"),
+	Entry("a terminal", "Fatal error: Cannot start TUI in TTY-less environment.",
+		"which flag or subcommand makes it speak ACP"),
 	Entry("another system", "cannot execute binary file: Exec format error", "another system"),
 )
 
 func FuzzSettings(f *testing.F) {
-	f.Add([]byte(`{"agent_servers": {"a": {"command": "b", "args": ["c"], "env": {"K": "v"}}, "d": {"command": {"path": "e"}}}} // x`))
+	f.Add([]byte(`{"agent_servers": {"a": {"command": "b", "args": ["c"], "env": {"K": "v"}}, "d": {"command": ` +
+		`{"path": "e"}}}} // x`))
 	f.Fuzz(func(t *testing.T, src []byte) {
 		profiles, _, err := agents.ParseSettings("s.json", src)
 		if err != nil {

@@ -12,7 +12,9 @@ import (
 var _ = Describe("a list of known failures", func() {
 	It("is read as it was written", func() {
 		list := []agents.KnownFailure{
-			{Scenario: "load/*", ID: "TURN-END", Reason: "it says \"no\": 'x' # é \t\x07\U0001F600", Link: "https://example.org/#1", Expires: time.Date(2999, 1, 31, 0, 0, 0, 0, time.UTC), Flaky: true, Requirements: []string{"PROMPT-003", "RPC-005"}},
+			{Scenario: "load/*", ID: "TURN-END", Reason: "it says \"no\": 'x' # é \t\x07\U0001F600",
+				Link: "https://example.org/#1", Expires: time.Date(2999, 1, 31, 0, 0, 0, 0, time.UTC), Flaky: true,
+				Requirements: []string{"PROMPT-003", "RPC-005"}},
 			{Scenario: "cancel/idle", ID: "ends", Reason: "{not: a map}"},
 			{Scenario: "**", ID: "TURN-END late", Cause: true, Reason: "once for all"},
 			{Scenario: "sweep/**", ID: "CANCEL-001", Cause: true, Reason: "there only"},
@@ -38,7 +40,8 @@ var _ = Describe("a list of known failures", func() {
 
 	It("narrows flaky rules only", func() {
 		for _, entry := range []string{"rule: TURN-END", "check: ends, flaky: true"} {
-			_, err := agents.ParseKnownFailures("known.yaml", []byte("- {scenario: a, "+entry+", reason: r, requirements: [RPC-005]}\n"))
+			_, err := agents.ParseKnownFailures("known.yaml",
+				[]byte("- {scenario: a, "+entry+", reason: r, requirements: [RPC-005]}\n"))
 			Expect(err).To(MatchError(ContainSubstring("requirements is only for a flaky rule")))
 		}
 	})

@@ -122,7 +122,8 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Expect(p.Env).To(Equal(map[string]string{"PORT": "80", "DEBUG": "true", "URL": "$LLM/v1"}))
 		Expect(p.NoCaches).To(BeTrue())
 		Expect(p.Model.Wire).To(Equal("anthropic"))
-		Expect(p.Tools["write_file"].Args).To(HaveKeyWithValue("mode", HaveKeyWithValue("list", Equal([]any{"a", true}))))
+		Expect(p.Tools["write_file"].Args).
+			To(HaveKeyWithValue("mode", HaveKeyWithValue("list", Equal([]any{"a", true}))))
 		Expect(p.Tools["run_shell"]).To(Equal(agents.Tool{Name: "Bash"}))
 		Expect(p.Lacks("run_shell")).To(BeEmpty())
 		Expect(p.Lacks("fetch")).To(HaveSuffix("has no tool for fetch"))
@@ -131,18 +132,22 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 		Expect(p.Lacks("write_file:folders")).To(BeEmpty())
 		Expect(p.Lacks("write_file:overwrite")).To(
 			Equal("create, the tool of My Agent for write_file, cannot overwrite an existing file"))
-		Expect(p.Normalize.Replace[0].Pattern.ReplaceAllString("it took 12 ms", p.Normalize.Replace[0].With)).To(Equal("it took N ms"))
+		Expect(p.Normalize.Replace[0].Pattern.ReplaceAllString("it took 12 ms", p.Normalize.Replace[0].With)).
+			To(Equal("it took N ms"))
 		Expect(p.Normalize.Unordered).To(Equal([]string{"usage_update"}))
 		Expect(p.Normalize.Omit).To(Equal([]string{"session_info_update"}))
 		Expect(p.Normalize.Values).To(Equal([]string{"cost"}))
 		Expect(p.Normalize.Without).To(Equal([]string{"trace"}))
 		Expect(p.Normalize.MergeCalls).To(BeTrue())
-		Expect(p.Timeouts).To(Equal(agents.Timeouts{Start: 20 * time.Second, Step: 90 * time.Second, Scenario: 5 * time.Minute}))
-		Expect(p.Policy).To(Equal(agents.Policy{ConcurrentPrompts: "reject", Asks: []string{"write_file"}, StopsTakenBack: true}))
+		Expect(p.Timeouts).To(Equal(agents.Timeouts{Start: 20 * time.Second, Step: 90 * time.Second,
+			Scenario: 5 * time.Minute}))
+		Expect(p.Policy).To(Equal(agents.Policy{ConcurrentPrompts: "reject", Asks: []string{"write_file"},
+			StopsTakenBack: true}))
 	})
 
 	It("keeps the places of its lanes", func() {
-		src := "name: mine\ncommand: x # lanes: no\n\nlanes:   # those\n  title:\n    when: {system~: title}\n    reply: [{text: t}]\nenv: {A: b}\n"
+		src := "name: mine\ncommand: x # lanes: no\n\nlanes:   # those\n  title:\n    when: {system~: title}\n" +
+			"    reply: [{text: t}]\nenv: {A: b}\n"
 		p, err := agents.Load(write(src))
 		Expect(err).NotTo(HaveOccurred())
 		when := p.Lanes.Field("title").Field("when")
@@ -152,7 +157,8 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 
 	It("may say something once and point to it with aliases and merge keys, in either style", func() {
 		p, err := agents.Load(write("name: &n mine\ncommand: [*n, &u $LLM]\nenv: {URL: *u, A: b}\n" +
-			"tools: {run_shell: &t {name: Bash, args: {cmd: $command}}, search: {<<: *t, args: {}}}\nlanes:\n  x: {when: {user: *n}}\n"))
+			"tools: {run_shell: &t {name: Bash, args: {cmd: $command}}, search: {<<: *t, args: {}}}\nlanes:\n" +
+			"  x: {when: {user: *n}}\n"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(p.Command).To(Equal([]string{"mine", "$LLM"}))
 		Expect(p.Env).To(Equal(map[string]string{"A": "b", "URL": "$LLM"}))
@@ -187,36 +193,59 @@ policy: {concurrent-prompts: reject, asks: [write_file], stops-taken-back: true}
 			Expect(strings.Replace(err.Error(), file, "F", 1)).To(Equal(want))
 		},
 		Entry("nothing", "# empty\n", "F:1:1: the profile is empty (it needs at least name and command)"),
-		Entry("a misspelt key", "name: a\ncomand: [b]\n", `F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
-		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n", `F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
-		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n", `F:3:30: unknown promise "wait" (known: queue, reject, replace)`),
-		Entry("a promise that no rule judges", "name: a\nurl: http://h/\nprotocol: ag-ui\npolicy: {concurrent-prompts: reject}\n", `F:4:9: policy applies only to ACP: no rule of ag-ui judges a promise`),
+		Entry("a misspelt key", "name: a\ncomand: [b]\n",
+			`F:2:1: unknown key "comand" in a profile (did you mean "command"?)`),
+		Entry("a key of a key", "name: a\ncommand: b\nmodel:\n  wires: gemini\n",
+			`F:4:3: unknown key "wires" in model (did you mean "wire"?)`),
+		Entry("a promise", "name: a\ncommand: b\npolicy: {concurrent-prompts: wait}\n",
+			`F:3:30: unknown promise "wait" (known: queue, reject, replace)`),
+		Entry("a promise that no rule judges",
+			"name: a\nurl: http://h/\nprotocol: ag-ui\npolicy: {concurrent-prompts: reject}\n",
+			`F:4:9: policy applies only to ACP: no rule of ag-ui judges a promise`),
 		Entry("a question about no tool", "name: a\ncommand: b\npolicy: {asks: [write_fil]}\n",
 			`F:3:17: there is no neutral tool "write_fil" (did you mean "write_file"?)`),
-		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n", `F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),
+		Entry("a wire format", "name: a\ncommand: b\nmodel: {wire: openai}\n",
+			`F:3:15: unknown wire format "openai" (did you mean "openai-chat"?)`),
 		Entry("a list for a text", "name: [a]\ncommand: b\n", `F:1:7: name must be a text, not a list`),
 		Entry("a text for a mapping", "name: a\ncommand: b\nenv: A=b\n", `F:3:6: env must be a mapping, not "A=b"`),
-		Entry("a mapping for a word", "name: a\ncommand: [b, {c: d}]\n", `F:2:14: a word of command must be a text, not a mapping`),
-		Entry("a duration", "name: a\ncommand: b\ntimeouts: {start: 20}\n", `F:3:19: timeouts.start must be a duration such as 20s or 1m30s, not 20`),
-		Entry("a variable", "name: a\ncommand: b\nenv: {A: $LMM/v1}\n", `F:3:10: unknown variable "$LMM" (did you mean "LLM"?; $$ is a dollar)`),
-		Entry("a neutral tool", "name: a\ncommand: b\ntools: {writefile: w}\n", `F:3:9: unknown key "writefile" in tools (did you mean "write_file"?)`),
-		Entry("an argument of one", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: $paht}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
-		Entry("an argument to transform", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${paht|shell}'}}}\n", `F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
-		Entry("a transformation", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${path|shel}'}}}\n", `F:3:37: unknown transformation "shel" in ${path|shel} (did you mean "shell"?)`),
+		Entry("a mapping for a word", "name: a\ncommand: [b, {c: d}]\n",
+			`F:2:14: a word of command must be a text, not a mapping`),
+		Entry("a duration", "name: a\ncommand: b\ntimeouts: {start: 20}\n",
+			`F:3:19: timeouts.start must be a duration such as 20s or 1m30s, not 20`),
+		Entry("a variable", "name: a\ncommand: b\nenv: {A: $LMM/v1}\n",
+			`F:3:10: unknown variable "$LMM" (did you mean "LLM"?; $$ is a dollar)`),
+		Entry("a neutral tool", "name: a\ncommand: b\ntools: {writefile: w}\n",
+			`F:3:9: unknown key "writefile" in tools (did you mean "write_file"?)`),
+		Entry("an argument of one", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: $paht}}}\n",
+			`F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
+		Entry("an argument to transform",
+			"name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${paht|shell}'}}}\n",
+			`F:3:37: write_file has no argument "paht" (did you mean "path"?)`),
+		Entry("a transformation", "name: a\ncommand: b\ntools: {write_file: {name: w, args: {p: '${path|shel}'}}}\n",
+			`F:3:37: unknown transformation "shel" in ${path|shel} (did you mean "shell"?)`),
 		Entry("what nobody asks of a tool", "name: a\ncommand: b\ntools: {write_file: {name: w, cannot: [overwrit]}}\n",
 			`F:3:40: write_file has no ability "overwrit" (did you mean "overwrite"?)`),
-		Entry("a tool without a name", "name: a\ncommand: b\ntools: {write_file: {args: {p: $path}}}\n", `F:3:9: tools.write_file has no name`),
-		Entry("a pattern", "name: a\ncommand: b\nnormalize: {replace: [{pattern: '(', with: x}]}\n", "F:3:33: pattern: missing closing ): `(`"),
-		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n", `F:3:8: "../x" is not a path below HOME: use slashes, no leading slash and no ..`),
+		Entry("a tool without a name", "name: a\ncommand: b\ntools: {write_file: {args: {p: $path}}}\n",
+			`F:3:9: tools.write_file has no name`),
+		Entry("a pattern", "name: a\ncommand: b\nnormalize: {replace: [{pattern: '(', with: x}]}\n",
+			"F:3:33: pattern: missing closing ): `(`"),
+		Entry("a path out of HOME", "name: a\ncommand: b\nhome: {../x: y}\n",
+			`F:3:8: "../x" is not a path below HOME: use slashes, no leading slash and no ..`),
 		Entry("caches", "name: a\ncommand: b\ncaches: no\n", `F:3:9: caches is host (the default) or none, not "no"`),
 		Entry("no command", "name: a\n", "F:1:1: the profile has no command"),
-		Entry("no URL", "name: a\nurl: h/x\n", `F:2:6: "h/x" is not the URL of an agent: expected http, https, ws or wss, and a host (such as http://127.0.0.1:8000/agent)`),
+		Entry("no URL", "name: a\nurl: h/x\n",
+			`F:2:6: "h/x" is not the URL of an agent: expected http, https, ws or wss, and a host (such as `+
+				`http://127.0.0.1:8000/agent)`),
 		Entry("no name", "command: a\n", "F:1:1: the profile has no name"),
-		Entry("a name for no folder", "name: My Agent\ncommand: b\n", `F:1:7: a name consists of small letters, digits, dots, dashes and underscores, not "My Agent" (such as my-agent)`),
+		Entry("a name for no folder", "name: My Agent\ncommand: b\n",
+			`F:1:7: a name consists of small letters, digits, dots, dashes and underscores, not "My Agent" (such `+
+				`as my-agent)`),
 		Entry("a key twice", "name: a\ncommand: b\nname: c\n", `F:3:1: mapping key "name" already defined at [1:1]`),
 		Entry("no YAML", "name: a\n  b: [\n", "F:1:7: mapping value is not allowed in this context"),
-		Entry("a second document", "name: a\ncommand: b\n---\nname: c\n", "F:4:1: a second document begins here, and acp-test reads only one"),
-		Entry("a file of known failures that is not there", "name: a\ncommand: b\nknown-failures: k.yaml\n", "F:3:17: reading k.yaml: no such file or directory"),
+		Entry("a second document", "name: a\ncommand: b\n---\nname: c\n",
+			"F:4:1: a second document begins here, and acp-test reads only one"),
+		Entry("a file of known failures that is not there", "name: a\ncommand: b\nknown-failures: k.yaml\n",
+			"F:3:17: reading k.yaml: no such file or directory"),
 	)
 
 	It("says that its file is not there", func() {
@@ -264,10 +293,14 @@ var _ = Describe("a known failure", func() {
 			Expect(err).To(MatchError(want))
 		},
 		Entry("no reason", "- {scenario: a, rule: B}\n", "k.yaml:1:3: a known failure needs a reason"),
-		Entry("check and rule", "- {scenario: a, rule: B, check: c, reason: d}\n", "k.yaml:1:3: a known failure needs either a check, a rule or a cause"),
-		Entry("no scenario", "- {rule: B, reason: d}\n", "k.yaml:1:3: a known failure needs a scenario (an id or a glob such as load/*) unless it names a cause"),
-		Entry("a misspelt key", "- {scenari: a}\n", `k.yaml:1:4: unknown key "scenari" in a known failure (did you mean "scenario"?)`),
-		Entry("a date", "- {scenario: a, expires: soon}\n", `k.yaml:1:26: expires must be a date such as 2027-01-31, not "soon"`),
+		Entry("check and rule", "- {scenario: a, rule: B, check: c, reason: d}\n",
+			"k.yaml:1:3: a known failure needs either a check, a rule or a cause"),
+		Entry("no scenario", "- {rule: B, reason: d}\n",
+			"k.yaml:1:3: a known failure needs a scenario (an id or a glob such as load/*) unless it names a cause"),
+		Entry("a misspelt key", "- {scenari: a}\n",
+			`k.yaml:1:4: unknown key "scenari" in a known failure (did you mean "scenario"?)`),
+		Entry("a date", "- {scenario: a, expires: soon}\n",
+			`k.yaml:1:26: expires must be a date such as 2027-01-31, not "soon"`),
 		Entry("flaky", "- {scenario: a, flaky: maybe}\n", `k.yaml:1:24: flaky must be true or false, not "maybe"`),
 		Entry("no list", "scenario: a\n", "k.yaml:1:1: the file of known failures must be a list, not a mapping"),
 	)

@@ -24,21 +24,24 @@ var _ = Describe("a set-up step", func() {
 	}
 	at := agents.Sandbox{HostEnv: []string{"PATH=" + os.Getenv("PATH")}, Cwd: "/"}
 
-	It("has the environment and HOME of the agent, which gets what it left, with its own model and folders", func(ctx context.Context) {
-		_, err := load(`cat given > $$MARK`, "").
-			Prepare(ctx, agents.Preparation{Sandbox: at})
-		Expect(err).To(MatchError(ContainSubstring("given: No such file")), "it starts in the workspace")
-		p, err := load(`cat $HOME/given > $$MARK; echo ' '$$URL $HOME $$PWD >> $$MARK; printf 'a\\000'$HOME > $HOME/binary; echo changed > $HOME/given`, "").
-			Prepare(ctx, agents.Preparation{Sandbox: at})
-		Expect(err).NotTo(HaveOccurred())
-		for _, llm := range []string{"http://one", "http://two"} {
-			l, err := p.Launch(agents.Sandbox{HostEnv: at.HostEnv, LLM: llm, Work: "/w", Home: "/h", Temp: "/t"})
+	It("has the environment and HOME of the agent, which gets what it left, with its own model and folders",
+		func(ctx context.Context) {
+			_, err := load(`cat given > $$MARK`, "").
+				Prepare(ctx, agents.Preparation{Sandbox: at})
+			Expect(err).To(MatchError(ContainSubstring("given: No such file")), "it starts in the workspace")
+			p, err := load(`cat $HOME/given > $$MARK; echo ' '$$URL $HOME $$PWD >> $$MARK; printf 'a\\000'$HOME > `+
+				`$HOME/binary; echo changed > $HOME/given`, "").
+				Prepare(ctx, agents.Preparation{Sandbox: at})
 			Expect(err).NotTo(HaveOccurred())
-			Expect(string(l.Files["mark"])).To(Equal("from " + llm + " " + llm + "/v1 /h /w\n"))
-			Expect(string(l.Files["given"])).To(Equal("changed\n"))
-			Expect(string(l.Files["binary"])).To(MatchRegexp(`^a\x00/.*/acp-test-[^/]*/home$`), "no text is changed")
-		}
-	})
+			for _, llm := range []string{"http://one", "http://two"} {
+				l, err := p.Launch(agents.Sandbox{HostEnv: at.HostEnv, LLM: llm, Work: "/w", Home: "/h", Temp: "/t"})
+				Expect(err).NotTo(HaveOccurred())
+				Expect(string(l.Files["mark"])).To(Equal("from " + llm + " " + llm + "/v1 /h /w\n"))
+				Expect(string(l.Files["given"])).To(Equal("changed\n"))
+				Expect(string(l.Files["binary"])).
+					To(MatchRegexp(`^a\x00/.*/acp-test-[^/]*/home$`), "no text is changed")
+			}
+		})
 
 	It("ends with all that it has started, and leaves nothing else", func(ctx context.Context) {
 		tmp := GinkgoT().TempDir()
@@ -57,10 +60,13 @@ var _ = Describe("a set-up step", func() {
 		_, err := load(step, rest).Prepare(ctx, agents.Preparation{Sandbox: at})
 		Expect(err).To(MatchError(MatchRegexp(want)))
 	},
-		Entry("by its status", "echo no key >&2; exit 3", "", `^the set-up step of profile a, sh -c echo .*: it ended with status 3; it wrote:\n  no key$`),
+		Entry("by its status", "echo no key >&2; exit 3", "",
+			`^the set-up step of profile a, sh -c echo .*: it ended with status 3; it wrote:\n  no key$`),
 		Entry("by a signal", "kill -9 $$$$", "", "it was ended by SIGKILL"),
-		Entry("because it does not end", "sleep 600", "timeouts: {setup: 1ms}\n", "it did not end within 1ms; raise timeouts.setup of the profile"),
-		Entry("because it leaves too much", "head -c 67108865 /dev/zero > $HOME/a", "", "what it left below HOME: .*(more than|larger|bytes)"),
+		Entry("because it does not end", "sleep 600", "timeouts: {setup: 1ms}\n",
+			"it did not end within 1ms; raise timeouts.setup of the profile"),
+		Entry("because it leaves too much", "head -c 67108865 /dev/zero > $HOME/a", "",
+			"what it left below HOME: .*(more than|larger|bytes)"),
 	)
 
 	It("that is none leaves the profile as it is", func(ctx context.Context) {

@@ -97,8 +97,10 @@ var _ = Describe("a wrapper", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(back)).To(Equal(`{"agent_servers": {"a": {` + want + `}}}`))
 	},
-		Entry("one word a line", "\"command\": \"/bin/rec\",\n\"args\": [\n\"record\",\n\"--\",\n\"a\",\n\"-x\"\n]", "\"command\": \"a\",\n\"args\": [\n\n\"-x\"\n]"),
-		Entry("with a trailing comma", "\"command\": \"/bin/rec\",\n\"args\": [\n\"record\",\n\"--\",\n\"a\",\n]", "\"command\": \"a\",\n\"args\": [\n\n]"),
+		Entry("one word a line", "\"command\": \"/bin/rec\",\n\"args\": [\n\"record\",\n\"--\",\n\"a\",\n\"-x\"\n]",
+			"\"command\": \"a\",\n\"args\": [\n\n\"-x\"\n]"),
+		Entry("with a trailing comma", "\"command\": \"/bin/rec\",\n\"args\": [\n\"record\",\n\"--\",\n\"a\",\n]",
+			"\"command\": \"a\",\n\"args\": [\n\n]"),
 		Entry("with a comment before a trailing comma", `"command": "/bin/rec", "args": ["record", "--", "a" /**/,]`,
 			`"command": "a", "args": [ /**/]`),
 		Entry("with a comment before the comma", `"command": "/bin/rec", "args": ["record", "--", "a" /* , */ , "-x"]`,
@@ -133,9 +135,11 @@ func TestWrapUndone(t *testing.T) {
 			return text + end
 		}
 		entry := func() string {
-			members := []string{`"command"` + s() + ":" + s() + rapid.SampledFrom([]string{`"x"`, `"\u0078y"`, `"~/z"`}).Draw(t, "command")}
+			members := []string{`"command"` + s() + ":" +
+				s() + rapid.SampledFrom([]string{`"x"`, `"\u0078y"`, `"~/z"`}).Draw(t, "command")}
 			if rapid.Bool().Draw(t, "args") {
-				members = append(members, `"args"`+s()+":"+s()+list("[", "]", rapid.SliceOfN(word, 0, 3).Draw(t, "words")))
+				members = append(members, `"args"`+s()+":"+
+					s()+list("[", "]", rapid.SliceOfN(word, 0, 3).Draw(t, "words")))
 			}
 			if rapid.Bool().Draw(t, "more") {
 				members = append(members, `"env": {"A": "args"}`)

@@ -17,7 +17,8 @@ import (
 // BenchmarkServe measures the server without a network: one request that is
 // answered in 200 events.
 func BenchmarkServe(b *testing.B) {
-	script, err := fakellm.ParseScript("llm.yaml", []byte("replies:\n  - - text: "+strings.Repeat("abcd", 200)+"\n      chunks: 200\n"), nil)
+	script, err := fakellm.ParseScript("llm.yaml",
+		[]byte("replies:\n  - - text: "+strings.Repeat("abcd", 200)+"\n      chunks: 200\n"), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -46,7 +47,8 @@ func BenchmarkServe(b *testing.B) {
 
 // BenchmarkEvidence is BenchmarkServe with a transcript.
 func BenchmarkEvidence(b *testing.B) {
-	script, err := fakellm.ParseScript("llm.yaml", []byte("replies:\n  - - text: "+strings.Repeat("abcd", 200)+"\n      chunks: 200\n"), nil)
+	script, err := fakellm.ParseScript("llm.yaml",
+		[]byte("replies:\n  - - text: "+strings.Repeat("abcd", 200)+"\n      chunks: 200\n"), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -101,7 +103,8 @@ func BenchmarkHangUp(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s",
+			len(body), body)
 		<-gate
 		began := time.Now()
 		c.Close()

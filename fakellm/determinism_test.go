@@ -31,7 +31,8 @@ var _ = Describe("the bytes of an answer", func() {
 		It("are these, whatever runs beside them and however often: "+e.name, func() {
 			var first [2]string
 			for range 5 {
-				r := start(fakellm.Config{Script: script(everything), Seed: 1, Prompts: []fakellm.Prompt{{Index: 1, Text: "hi"}}})
+				r := start(fakellm.Config{Script: script(everything), Seed: 1,
+					Prompts: []fakellm.Prompt{{Index: 1, Text: "hi"}}})
 				var all sync.WaitGroup
 				bodies := make([][2]string, 40)
 				for i := range bodies {

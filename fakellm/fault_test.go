@@ -28,13 +28,15 @@ var _ = Describe("a fault", func() {
 				Expect(got.body).To(ContainSubstring("slow down"))
 				Expect(json.Valid([]byte(got.body))).To(BeTrue())
 				Expect(r.ask(e, false, "x").status).To(Equal(200))
-				Expect(r.kinds()).To(Equal("model-request model-answer model-fault model-done model-request model-answer model-chunk model-done"))
+				Expect(r.kinds()).To(Equal("model-request model-answer model-fault model-done model-request " +
+					"model-answer model-chunk model-done"))
 			})
 			It("is an error event once the stream runs", func() {
 				r := serving(fails("status: 500, after_chunks: 2, message: overloaded"))
 				got := r.ask(e, true, "x")
 				Expect([]any{got.status, got.err}).To(Equal([]any{200, nil}))
-				Expect(got.body).To(And(ContainSubstring("overloaded"), Not(ContainSubstring("[DONE]")), Not(ContainSubstring("message_stop"))))
+				Expect(got.body).To(And(ContainSubstring("overloaded"), Not(ContainSubstring("[DONE]")),
+					Not(ContainSubstring("message_stop"))))
 				Expect(r.field("model-done", "chunks")).To(Equal("2"))
 				Expect(r.ask(e, false, "x").status).To(Equal(500))
 			})
@@ -78,7 +80,8 @@ var _ = Describe("a fault", func() {
 				Expect(r.ask(e, true, "x").header.Get("Content-Type")).To(Equal("text/html"))
 				r = serving(fails("content_type: text/html, body: <html>, status: 502"))
 				got := r.ask(e, true, "x")
-				Expect(fmt.Sprintf("%d %s %s", got.status, got.header.Get("Content-Type"), got.body)).To(Equal("502 text/html <html>"))
+				Expect(fmt.Sprintf("%d %s %s", got.status, got.header.Get("Content-Type"), got.body)).
+					To(Equal("502 text/html <html>"))
 			})
 			It("hangs until the client gives up", func() {
 				r := serving(fails("hang: true, after_chunks: 1"))
@@ -95,7 +98,8 @@ var _ = Describe("a fault", func() {
 				<-done
 			})
 			It("keeps a stream open by a comment, of which a body knows nothing", func() {
-				r, quiet := serving(fails("comment: keep-alive")), serving("replies:\n  - - text: hello\n      chunks: 5\n")
+				r, quiet := serving(fails("comment: keep-alive")),
+					serving("replies:\n  - - text: hello\n      chunks: 5\n")
 				streamed := r.ask(e, true, "x").body
 				Expect(streamed).To(ContainSubstring(": keep-alive\n\n"))
 				Expect(strings.Replace(streamed, ": keep-alive\n\n", "", 1)).To(Equal(quiet.ask(e, true, "x").body))

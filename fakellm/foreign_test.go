@@ -17,7 +17,8 @@ var _ = Describe("a request of a web page", func() {
 		s, err := fakellm.Start(fakellm.Config{})
 		Expect(err).NotTo(HaveOccurred())
 		defer s.Close()
-		r, err := http.NewRequest("POST", s.URL()+"/v1/chat/completions", strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"x"}]}`))
+		r, err := http.NewRequest("POST", s.URL()+"/v1/chat/completions",
+			strings.NewReader(`{"model":"m","messages":[{"role":"user","content":"x"}]}`))
 		Expect(err).NotTo(HaveOccurred())
 		r.Header.Set("Authorization", "Bearer k")
 		if host != "" {

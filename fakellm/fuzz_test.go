@@ -39,8 +39,12 @@ func FuzzServe(f *testing.F) {
 	for i, e := range endpoints {
 		f.Add(i, e.body(true, "hi"))
 		f.Add(i, e.body(false, "hi", "ho"))
-		f.Add(i, strings.Replace(e.body(false, "hi"), "{", `{"tools":[{"name":"a","type":"function","function":{"name":"Write","parameters":{"type":"object","properties":{"file":{"$ref":"#/x"}}}}}],`, 1))
-		f.Add(i, `{"model":"m","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_schema","json_schema":{"schema":{"anyOf":[{"$ref":"#"},{"type":"array","minItems":3,"items":{"type":["null","string"]}}]}}}}`)
+		f.Add(i, strings.Replace(e.body(false, "hi"), "{",
+			`{"tools":[{"name":"a","type":"function","function":{"name":"Write","parameters":{"type":"object",`+
+				`"properties":{"file":{"$ref":"#/x"}}}}}],`, 1))
+		f.Add(i, `{"model":"m","messages":[{"role":"user","content":"hi"}],"response_format":{"type":"json_schema",`+
+			`"json_schema":{"schema":{"anyOf":[{"$ref":"#"},{"type":"array","minItems":3,"items":{"type":["null",`+
+			`"string"]}}]}}}}`)
 	}
 	f.Fuzz(func(t *testing.T, which int, body string) {
 		e := endpoints[uint(which)%uint(len(endpoints))]

@@ -45,13 +45,15 @@ var _ = Describe("a gate", func() {
 			}
 			got := <-done
 			Expect(got.err).NotTo(HaveOccurred())
-			Expect(r.kinds()).To(Equal("model-request model-answer gate gate-released model-chunk gate gate-released model-chunk model-chunk gate gate-released model-chunk gate gate-released model-done"))
+			Expect(r.kinds()).To(Equal("model-request model-answer gate gate-released model-chunk gate gate-released " +
+				"model-chunk model-chunk gate gate-released model-chunk gate gate-released model-done"))
 		}, SpecTimeout(10*time.Second))
 	}
 
 	It("has flushed what was said before it, and nothing more", func(ctx SpecContext) {
 		r := serving("replies:\n  - - text: one\n    - gate: mid\n    - text: two\n")
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL()+"/v1/messages", strings.NewReader(endpoints[2].body(true, "x")))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL()+"/v1/messages",
+			strings.NewReader(endpoints[2].body(true, "x")))
 		Expect(err).NotTo(HaveOccurred())
 		res, err := http.DefaultClient.Do(req)
 		Expect(err).NotTo(HaveOccurred())
@@ -73,7 +75,8 @@ var _ = Describe("a gate", func() {
 
 	It("leaves the header to what comes after it", func() {
 		for _, e := range endpoints {
-			r := serving("replies:\n  - - gate: mid\n    - pause: 1ms\n    - fail: {status: 429, times: 1}\n    - text: two\n")
+			r := serving("replies:\n  - - gate: mid\n    - pause: 1ms\n    - fail: {status: 429, times: 1}\n" +
+				"    - text: two\n")
 			go func() {
 				defer GinkgoRecover()
 				Eventually(r.Held).WithPolling(time.Millisecond).ShouldNot(BeEmpty())
@@ -86,7 +89,8 @@ var _ = Describe("a gate", func() {
 				if stream {
 					kind = "text/event-stream"
 				}
-				Expect(r.ask(e, stream, "x").header.Get("Content-Type")).To(HavePrefix(kind), "%s stream=%t", e.name, stream)
+				Expect(r.ask(e, stream, "x").header.Get("Content-Type")).
+					To(HavePrefix(kind), "%s stream=%t", e.name, stream)
 			}
 		}
 	})
@@ -104,7 +108,8 @@ var _ = Describe("a gate", func() {
 	})
 
 	It("holds longer than a client may take to read", func() {
-		r := start(fakellm.Config{Script: script("replies:\n  - - text: one\n    - pause: 60ms\n    - text: two\n"), WriteTimeout: 20 * time.Millisecond})
+		r := start(fakellm.Config{Script: script("replies:\n  - - text: one\n    - pause: 60ms\n    - text: two\n"),
+			WriteTimeout: 20 * time.Millisecond})
 		for range 2 {
 			Expect(r.ask(endpoints[0], true, "x").body).To(HaveSuffix("[DONE]\n\n"))
 			Expect(r.ask(endpoints[0], false, "x").body).To(ContainSubstring("onetwo"))
@@ -121,9 +126,11 @@ var _ = Describe("a gate", func() {
 				done <- postContext(ctx, e.url(r.URL(), true), e.body(true, "x"))
 			}()
 			before := len(r.entries("model-aborted"))
-			Eventually(func() int { return len(r.entries("gate")) }).WithPolling(time.Millisecond).Should(Equal(before + 1))
+			Eventually(func() int { return len(r.entries("gate")) }).WithPolling(time.Millisecond).
+				Should(Equal(before + 1))
 			cancel()
-			Eventually(func() int { return len(r.entries("model-aborted")) }).WithPolling(time.Millisecond).Should(Equal(before + 1))
+			Eventually(func() int { return len(r.entries("model-aborted")) }).WithPolling(time.Millisecond).
+				Should(Equal(before + 1))
 			Expect(r.field("model-aborted", "chunks")).To(Equal("1"))
 			Eventually(r.Held).Should(BeEmpty())
 			<-done

@@ -109,7 +109,8 @@ var endpoints = []endpoint{
 		return fmt.Sprintf(`{"model":"m","stream":%t,"input":[%s]}`, s, list(u, `{"role":"user","content":%q}`))
 	}},
 	{fakellm.Anthropic, "/v1/messages", func(s bool, u ...string) string {
-		return fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":%t,"messages":[%s]}`, s, list(u, `{"role":"user","content":%q}`))
+		return fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":%t,"messages":[%s]}`, s,
+			list(u, `{"role":"user","content":%q}`))
 	}},
 	{fakellm.Gemini, "/v1beta/models/m:", func(s bool, u ...string) string {
 		return fmt.Sprintf(`{"contents":[%s]}`, list(u, `{"role":"user","parts":[{"text":%q}]}`))

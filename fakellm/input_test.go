@@ -56,7 +56,8 @@ var _ = Describe("bad input", func() {
 			Entry("no JSON", 400, "", `{"model":`, "not valid JSON"),
 			Entry("no object", 400, "", `[]`, "must be a JSON object"),
 			Entry("a key without its scheme", 401, "", "", "Incorrect API key", "Authorization", "sk-test"),
-			Entry("an encoding nobody knows", 415, "", "", "Unsupported content encoding", "Content-Encoding", "brotli"),
+			Entry("an encoding nobody knows", 415, "", "", "Unsupported content encoding", "Content-Encoding",
+				"brotli"),
 		)
 		It("has a limit: "+e.name, func() {
 			s := start(fakellm.Config{Script: script(plain), MaxBody: 1000})
@@ -72,11 +73,13 @@ var _ = Describe("bad input", func() {
 
 	It("knows no other paths and models", func() {
 		r := serving(plain)
-		for _, path := range []string{"/v1/v1/chat/completions", "/v2/messages", "/v1/embeddings", "/", "/v1beta/models/m:embedContent"} {
+		for _, path := range []string{"/v1/v1/chat/completions", "/v2/messages", "/v1/embeddings", "/",
+			"/v1beta/models/m:embedContent"} {
 			Expect(post(r.URL()+path, "{}").status).To(Equal(404), path)
 		}
 		for _, e := range endpoints {
-			got := post(strings.Replace(e.url(r.URL(), false), "models/m:", "models/n:", 1), strings.Replace(e.body(false, "x"), `"model":"m"`, `"model":"n"`, 1))
+			got := post(strings.Replace(e.url(r.URL(), false), "models/m:", "models/n:", 1),
+				strings.Replace(e.body(false, "x"), `"model":"m"`, `"model":"n"`, 1))
 			Expect(got.status).To(Equal(404), e.name)
 		}
 		Expect(get(r.URL() + "/v1/models/n").status).To(Equal(404))
@@ -85,8 +88,10 @@ var _ = Describe("bad input", func() {
 	It("needs the script's key if there is one", func() {
 		r := serving("api_key: sk-right\nreplies:\n  - - text: hello\n")
 		Expect(post(r.URL()+"/v1/messages", endpoints[2].body(false, "x")).status).To(Equal(401))
-		Expect(post(r.URL()+"/v1/messages", endpoints[2].body(false, "x"), "X-Api-Key", "sk-right").status).To(Equal(200))
-		Expect(post(r.URL()+"/v1beta/models/m:generateContent?key=sk-right", endpoints[3].body(false, "x")).status).To(Equal(200))
+		Expect(post(r.URL()+"/v1/messages", endpoints[2].body(false, "x"), "X-Api-Key", "sk-right").status).
+			To(Equal(200))
+		Expect(post(r.URL()+"/v1beta/models/m:generateContent?key=sk-right", endpoints[3].body(false, "x")).status).
+			To(Equal(200))
 		for _, e := range r.entries("model-request") {
 			Expect(string(e.Raw)).NotTo(ContainSubstring("sk-right"))
 		}
@@ -98,16 +103,19 @@ var _ = Describe("bad input", func() {
 		z := gzip.NewWriter(&b)
 		fmt.Fprint(z, endpoints[0].body(false, "x"))
 		Expect(z.Close()).To(Succeed())
-		Expect(post(r.URL()+"/v1/chat/completions", b.String(), "Content-Encoding", "gzip").body).To(ContainSubstring("hello"))
+		Expect(post(r.URL()+"/v1/chat/completions", b.String(), "Content-Encoding", "gzip").body).
+			To(ContainSubstring("hello"))
 	})
 
 	It("cuts a client off that never reads, and harms no other", func() {
-		r := start(fakellm.Config{Script: script("replies:\n  - - text: abcdefghij\n      repeat: 4000000\n  - - text: hello\n"), WriteTimeout: 100 * time.Millisecond})
+		r := start(fakellm.Config{Script: script("replies:\n  - - text: abcdefghij\n      repeat: 4000000\n" +
+			"  - - text: hello\n"), WriteTimeout: 100 * time.Millisecond})
 		c, err := net.Dial("tcp", strings.TrimPrefix(r.URL(), "http://"))
 		Expect(err).NotTo(HaveOccurred())
 		defer c.Close()
 		body := endpoints[0].body(true, "x")
-		fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		fmt.Fprintf(c, "POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: %d\r\n\r\n%s",
+			len(body), body)
 		r.await("model-aborted")
 		Expect(get(r.URL() + "/v1/models").status).To(Equal(200))
 	})
@@ -116,14 +124,19 @@ var _ = Describe("bad input", func() {
 var _ = Describe("what agents also ask for", func() {
 	It("is answered by each API's own form", func() {
 		r := serving(plain)
-		Expect(get(r.URL() + "/v1/models").body).To(Equal(`{"object":"list","data":[{"id":"m","object":"model","created":1735689600,"owned_by":"fakellm"}]}`))
+		Expect(get(r.URL() + "/v1/models").body).
+			To(Equal(`{"object":"list","data":[{"id":"m","object":"model","created":1735689600,` +
+				`"owned_by":"fakellm"}]}`))
 		Expect(get(r.URL() + "/models").body).To(ContainSubstring(`"object":"list"`))
-		Expect(get(r.URL()+"/v1/models", "Anthropic-Version", "2023-06-01").body).To(ContainSubstring(`"has_more":false`))
+		Expect(get(r.URL()+"/v1/models", "Anthropic-Version", "2023-06-01").body).
+			To(ContainSubstring(`"has_more":false`))
 		Expect(get(r.URL() + "/v1beta/models").body).To(ContainSubstring(`"name":"models/m"`))
 		Expect(get(r.URL() + "/v1beta/models/m").body).To(ContainSubstring(`"inputTokenLimit"`))
 		Expect(get(r.URL() + "/v1/models/m").body).To(ContainSubstring(`"id":"m"`))
-		Expect(post(r.URL()+"/v1/messages/count_tokens", `{"model":"m","messages":[{"role":"user","content":"12345678"}]}`).body).To(Equal(`{"input_tokens":3}`))
-		Expect(post(r.URL()+"/v1beta/models/m:countTokens", endpoints[3].body(false, "12345678")).body).To(Equal(`{"totalTokens":3}`))
+		Expect(post(r.URL()+"/v1/messages/count_tokens",
+			`{"model":"m","messages":[{"role":"user","content":"12345678"}]}`).body).To(Equal(`{"input_tokens":3}`))
+		Expect(post(r.URL()+"/v1beta/models/m:countTokens", endpoints[3].body(false, "12345678")).body).
+			To(Equal(`{"totalTokens":3}`))
 		Expect(r.entries("model-chunk")).To(BeEmpty())
 	})
 })

@@ -12,8 +12,9 @@ import (
 
 var _ = Describe("a late text", func() {
 	// Of the event that holds it: what else stands there.
-	last := map[string]string{fakellm.OpenAIChat: `"finish_reason":"stop"`, fakellm.OpenAIResponses: "response.completed",
-		fakellm.Anthropic: "content_block_delta", fakellm.Gemini: `"finishReason":"STOP"`}
+	last := map[string]string{fakellm.OpenAIChat: `"finish_reason":"stop"`,
+		fakellm.OpenAIResponses: "response.completed",
+		fakellm.Anthropic:       "content_block_delta", fakellm.Gemini: `"finishReason":"STOP"`}
 	for _, e := range endpoints {
 		It("comes in no chunk of its own: "+e.name, func() {
 			r := serving("replies:\n  - - text: soon\n    - text: at last\n      late: true\n")

@@ -119,14 +119,16 @@ replies:
 		rec, _ := recording(r.URL())
 		ctx, hangUp := context.WithCancel(context.Background())
 		defer hangUp()
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, rec.URL()+"/v1/messages", strings.NewReader(endpoints[2].body(true, "a story")))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, rec.URL()+"/v1/messages",
+			strings.NewReader(endpoints[2].body(true, "a story")))
 		Expect(err).NotTo(HaveOccurred())
 		res, err := http.DefaultClient.Do(req)
 		Expect(err).NotTo(HaveOccurred())
 		defer res.Body.Close()
 		Expect(io.ReadFull(res.Body, make([]byte, 20))).To(Equal(20))
 		hangUp()
-		Eventually(func() string { return string(rec.Script()) }).Should(MatchRegexp(`text: "Once upon"\n( .*\n)* +- fail: \{hang: true\}\n$`))
+		Eventually(func() string { return string(rec.Script()) }).
+			Should(MatchRegexp(`text: "Once upon"\n( .*\n)* +- fail: \{hang: true\}\n$`))
 	})
 
 	It("says that the agent left before anything was answered, and that nobody answered", func(ctx SpecContext) {
@@ -156,7 +158,8 @@ replies:
 
 		upstream.Close()
 		rec, log = recording(upstream.URL)
-		Expect(post(rec.URL()+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`).status).To(Equal(502))
+		Expect(post(rec.URL()+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`).
+			status).To(Equal(502))
 		Expect(modelSaid(log)).To(Equal(`model-request model-answer ["fail: {status: 502, body: \"\"}"] model-done`))
 	}, SpecTimeout(time.Minute))
 
@@ -207,9 +210,11 @@ func history(e endpoint, stream bool, said ...string) string {
 		case fakellm.OpenAIResponses:
 			msgs = append(msgs, `{"type":"function_call_output","call_id":"x","output":"result"}`)
 		case fakellm.Anthropic:
-			msgs = append(msgs, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"result"}]}`)
+			msgs = append(msgs, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"x",`+
+				`"content":"result"}]}`)
 		default:
-			msgs = append(msgs, `{"role":"user","parts":[{"functionResponse":{"name":"x","response":{"output":"result"}}}]}`)
+			msgs = append(msgs, `{"role":"user","parts":[{"functionResponse":{"name":"x",`+
+				`"response":{"output":"result"}}}]}`)
 		}
 	}
 	full := e.body(stream, "@")
@@ -226,7 +231,9 @@ func aimock(ctx context.Context) string {
 		Fail("the other fake server is not installed: run `npm ci --prefix ci/fakellm-npm` (Node 20 or later)")
 	}
 	fixtures := filepath.Join(GinkgoT().TempDir(), "hello.json")
-	Expect(os.WriteFile(fixtures, []byte(`{"fixtures":[{"match":{"userMessage":"hello"},"response":{"content":"Hello! How can I help you today? There is more to say than one piece holds."}}]}`), 0o600)).To(Succeed())
+	Expect(os.WriteFile(fixtures, []byte(`{"fixtures":[{"match":{"userMessage":"hello"},`+
+		`"response":{"content":"Hello! How can I help you today? There is more to say than one piece holds."}}]}`),
+		0o600)).To(Succeed())
 	port := freePort()
 	cmd := exec.CommandContext(ctx, "node", cli, "--port", port, "--fixtures", fixtures, "--chunk-size", "7")
 	cmd.Dir = dir

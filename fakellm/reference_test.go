@@ -17,7 +17,8 @@ func TestReference(t *testing.T) {
 	parts := strings.Split(string(page), "\n## ")
 	_, example, _ := strings.Cut(parts[0], "```yaml\n")
 	example, _, fenced := strings.Cut(example, "```\n")
-	if _, err := ParseScript("example", []byte(example), func(s string) (string, error) { return s, nil }); err != nil || !fenced {
+	if _, err := ParseScript("example", []byte(example),
+		func(s string) (string, error) { return s, nil }); err != nil || !fenced {
 		t.Errorf("the example: %v", err)
 	}
 	said := map[string][]string{}

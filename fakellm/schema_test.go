@@ -19,19 +19,30 @@ const schemaFile = "../docs/schema/llm-script.schema.json"
 var good = []string{
 	everything, gated, plain,
 	"", "replies:\n", "turns: []\n", "lanes:\n",
-	"turns:\n  - - - text: a\n  - prompt: b\n    replies:\n      - - text: c\n  - - any:\n        - - when: {user!~: x, tools: true, model: 3}\n          - text: a\n      must: true\n",
-	"lanes:\n  title: {when: {system~: \"title\"}, reply: [{text: \"A title\"}]}\n  no-tools: {main: true}\n  schema: {reply: [{text: \"{}\"}]}\n  chat: {when: {system~: x}, main: true}\n",
-	"replies:\n  - - must: true\n    - when: {body~: x}\n    - text: [a, b]\n    - refusal: no\n      repeat: 2\n    - pause: 1ms..2ms\n    - delay: {ttft: 1, per_chunk: 0.5}\n    - tool: x\n      raw: [\"{\", \"}\"]\n",
-	"replies:\n  - - fail: {status: 429, retry_after: 1, times: 1}\n  - - fail: {disconnect: mid-chunk}\n  - - fail: {hang: true}\n  - - fail: {malformed: sse}\n  - - fail: {status: 500, after_chunks: 2}\n  - - fail: {truncate: true}\n  - - fail: {slow: {bytes: 3, every: 10ms}, content_type: text/plain}\n  - - fail: {body: x, headers: {a: b}}\n  - - fail: {comment: keep-alive}\n    - text: x\n",
+	"turns:\n  - - - text: a\n  - prompt: b\n    replies:\n      - - text: c\n  - - any:\n" +
+		"        - - when: {user!~: x, tools: true, model: 3}\n          - text: a\n      must: true\n",
+	"lanes:\n  title: {when: {system~: \"title\"}, reply: [{text: \"A title\"}]}\n  no-tools: {main: true}\n" +
+		"  schema: {reply: [{text: \"{}\"}]}\n  chat: {when: {system~: x}, main: true}\n",
+	"replies:\n  - - must: true\n    - when: {body~: x}\n    - text: [a, b]\n    - refusal: no\n      repeat: 2\n" +
+		"    - pause: 1ms..2ms\n    - delay: {ttft: 1, per_chunk: 0.5}\n    - tool: x\n      raw: [\"{\", \"}\"]\n",
+	"replies:\n  - - fail: {status: 429, retry_after: 1, times: 1}\n  - - fail: {disconnect: mid-chunk}\n" +
+		"  - - fail: {hang: true}\n  - - fail: {malformed: sse}\n  - - fail: {status: 500, after_chunks: 2}\n" +
+		"  - - fail: {truncate: true}\n  - - fail: {slow: {bytes: 3, every: 10ms}, content_type: text/plain}\n" +
+		"  - - fail: {body: x, headers: {a: b}}\n  - - fail: {comment: keep-alive}\n    - text: x\n",
 	"models: [a, 1]\napi_key: k\nstrict: false\ndelay: {per_chunk: 10ms}\n",
 }
 
 var bad = []string{
-	"replis: []\n", "turns: []\nreplies: []\n", "replies:\n  - text: hi\n", "replies:\n  - - txet: hi\n", "replies:\n  - - text: a\n      gate: b\n",
-	"replies:\n  - - text: a\n      chunks: 0\n", "replies:\n  - - stop: never\n", "replies:\n  - - fail: {}\n", "replies:\n  - - fail: {status: 99}\n",
-	"replies:\n  - - fail: {times: 1}\n", "replies:\n  - - when: {}\n", "replies:\n  - - when: {users: x}\n", "replies:\n  - - when: {tools~: x}\n", "replies:\n  - - when: {user!: x}\n",
-	"lanes:\n  main: {when: {user: x}, reply: []}\n", "lanes:\n  x: {reply: []}\n", "lanes:\n  x: {when: {user: x}}\n", "lanes:\n  no-tools: {main: true, reply: []}\n",
-	"replies:\n  - - tool: x\n      args: {}\n      raw: x\n", "replies:\n  - - tool: x\n      args_gate_at: 2\n", "replies:\n  - - tool: x\n      args: [1]\n",
+	"replis: []\n", "turns: []\nreplies: []\n", "replies:\n  - text: hi\n", "replies:\n  - - txet: hi\n",
+	"replies:\n  - - text: a\n      gate: b\n",
+	"replies:\n  - - text: a\n      chunks: 0\n", "replies:\n  - - stop: never\n", "replies:\n  - - fail: {}\n",
+	"replies:\n  - - fail: {status: 99}\n",
+	"replies:\n  - - fail: {times: 1}\n", "replies:\n  - - when: {}\n", "replies:\n  - - when: {users: x}\n",
+	"replies:\n  - - when: {tools~: x}\n", "replies:\n  - - when: {user!: x}\n",
+	"lanes:\n  main: {when: {user: x}, reply: []}\n", "lanes:\n  x: {reply: []}\n", "lanes:\n  x: {when: {user: x}}\n",
+	"lanes:\n  no-tools: {main: true, reply: []}\n",
+	"replies:\n  - - tool: x\n      args: {}\n      raw: x\n", "replies:\n  - - tool: x\n      args_gate_at: 2\n",
+	"replies:\n  - - tool: x\n      args: [1]\n",
 	"delay: {ttft: soon}\n", "models: x\n", "replies:\n  - - must: 1\n", "replies:\n  - - usage: {input: -1}\n", "[]\n",
 }
 

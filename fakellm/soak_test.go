@@ -28,7 +28,8 @@ var _ = Describe("the model server, for long", Label("soak"), func() {
 			sums := map[[32]byte]int{}
 			began := time.Now()
 			for restart := range restarts {
-				r := start(fakellm.Config{Script: script(everything), Seed: 1, Prompts: []fakellm.Prompt{{Index: 1, Text: "hi"}}})
+				r := start(fakellm.Config{Script: script(everything), Seed: 1,
+					Prompts: []fakellm.Prompt{{Index: 1, Text: "hi"}}})
 				var all sync.WaitGroup
 				bodies := make([][2]string, runs)
 				for worker := range 4 {
@@ -56,7 +57,8 @@ var _ = Describe("the model server, for long", Label("soak"), func() {
 			for _, n := range sums {
 				Expect(n).To(Equal(restarts * runs))
 			}
-			AddReportEntry(fmt.Sprintf("%s: %d streams and %d whole answers, %d restarts, %.1f s", e.name, restarts*runs, restarts*runs, restarts, time.Since(began).Seconds()))
+			AddReportEntry(fmt.Sprintf("%s: %d streams and %d whole answers, %d restarts, %.1f s", e.name,
+				restarts*runs, restarts*runs, restarts, time.Since(began).Seconds()))
 		})
 	}
 
@@ -65,7 +67,8 @@ var _ = Describe("the model server, for long", Label("soak"), func() {
 			const size = 100_000_000
 			big := e.body(false, strings.Repeat("x", size))
 			for _, limit := range []int64{0, 256 << 20} {
-				r := start(fakellm.Config{Script: script("replies:\n  - - text: one\n    - gate: mid\n    - text: two\n"), MaxBody: limit})
+				r := start(fakellm.Config{Script: script("replies:\n  - - text: one\n    - gate: mid\n" +
+					"    - text: two\n"), MaxBody: limit})
 				done := make(chan answer, 1)
 				go func() {
 					defer GinkgoRecover()
@@ -87,7 +90,8 @@ var _ = Describe("the model server, for long", Label("soak"), func() {
 					if a.err == nil {
 						Expect(a.status).To(Equal(http.StatusRequestEntityTooLarge))
 					}
-					Eventually(func() string { return r.field("model-done", "status") }).WithTimeout(time.Minute).Should(Equal("413"))
+					Eventually(func() string { return r.field("model-done", "status") }).WithTimeout(time.Minute).
+						Should(Equal("413"))
 				}
 				took := time.Since(began)
 				Expect(done).NotTo(Receive())
@@ -106,7 +110,8 @@ var _ = Describe("the model server, for long", Label("soak"), func() {
 				if limit > 0 {
 					what = "answered"
 				}
-				AddReportEntry(fmt.Sprintf("%s: 100 MB %s after %.2f s, %d MB allocated by client and server", e.name, what, took.Seconds(), (after.TotalAlloc-before.TotalAlloc)/1e6))
+				AddReportEntry(fmt.Sprintf("%s: 100 MB %s after %.2f s, %d MB allocated by client and server", e.name,
+					what, took.Seconds(), (after.TotalAlloc-before.TotalAlloc)/1e6))
 				Expect(r.Close()).To(Succeed())
 			}
 		})

@@ -14,8 +14,9 @@ import (
 // messages are the forms of a message by wire format; $ is the id of the call.
 var messages = map[string]map[string]string{
 	fakellm.OpenAIChat: {
-		"user":   `{"role":"user","content":"x"}`,
-		"call":   `{"role":"assistant","content":null,"tool_calls":[{"id":"$","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
+		"user": `{"role":"user","content":"x"}`,
+		"call": `{"role":"assistant","content":null,"tool_calls":[{"id":"$","type":"function",` +
+			`"function":{"name":"f","arguments":"{}"}}]}`,
 		"result": `{"role":"tool","tool_call_id":"$","content":"x"}`,
 	},
 	fakellm.OpenAIResponses: {
@@ -85,17 +86,21 @@ var _ = Describe("a conversation that the real API refuses", func() {
 			}
 		}
 	},
-		Entry("a name with a dot", fakellm.OpenAIChat, `{"type":"function","function":{"name":"a.b"}}`, "does not match"),
-		Entry("one name twice", fakellm.Anthropic, `{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}`, "another tool"),
+		Entry("a name with a dot", fakellm.OpenAIChat, `{"type":"function","function":{"name":"a.b"}}`,
+			"does not match"),
+		Entry("one name twice", fakellm.Anthropic, `{"name":"a","input_schema":{}},{"name":"a","input_schema":{}}`,
+			"another tool"),
 		Entry("a schema that is none", fakellm.Anthropic, `{"name":"a","input_schema":[]}`, "not an object"),
 		Entry("alternatives at the top", fakellm.Anthropic, `{"name":"a","input_schema":{"oneOf":[]}}`, "at its top"),
 	)
 
 	It("says in the log what it refuses", func() {
 		r := serving(says)
-		post(r.URL()+"/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant"}]}`)
+		post(r.URL()+"/v1/chat/completions",
+			`{"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant"}]}`)
 		Expect(r.field("model-done", "refused")).To(Equal("true"))
-		Expect(r.field("model-done", "why")).To(Equal("messages.[1]: an assistant message must have content or tool_calls"))
+		Expect(r.field("model-done", "why")).
+			To(Equal("messages.[1]: an assistant message must have content or tool_calls"))
 	})
 
 	It("may go on from a stored answer with the result of its call", func() {
@@ -104,7 +109,8 @@ var _ = Describe("a conversation that the real API refuses", func() {
 		id := regexp.MustCompile(`"id":"(resp_[^"]+)"`).FindStringSubmatch(first.body)[1]
 		call := regexp.MustCompile(`"call_id":"([^"]+)"`).FindStringSubmatch(first.body)[1]
 		next := func(input string) int {
-			return post(r.URL()+"/v1/responses", `{"model":"m","previous_response_id":"`+id+`","input":[`+input+`]}`).status
+			return post(r.URL()+"/v1/responses", `{"model":"m","previous_response_id":"`+id+`","input":[`+input+`]}`).
+				status
 		}
 		Expect(next(`{"type":"function_call_output","call_id":"` + call + `","output":"x"}`)).To(Equal(200))
 		Expect(next(`{"role":"user","content":"y"}`)).To(Equal(400))

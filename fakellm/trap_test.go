@@ -54,7 +54,8 @@ var _ = Describe("the trap", func() {
 		Expect(res.StatusCode).To(Equal(403))
 		_, err = through.Get("https://updates.example/")
 		Expect(err).To(MatchError(ContainSubstring("Forbidden")))
-		Expect(string(r.entries(fakellm.Egress)[0].Raw)).To(Equal(`{"method":"GET","host":"telemetry.example","path":"/collect","seen_by":"proxy"}`))
+		Expect(string(r.entries(fakellm.Egress)[0].Raw)).
+			To(Equal(`{"method":"GET","host":"telemetry.example","path":"/collect","seen_by":"proxy"}`))
 		Expect(r.entries(fakellm.Egress)).To(HaveLen(2))
 		Expect(r.entries(fakellm.Egress)[1].JSON().Get("host").Str()).To(Equal("updates.example:443"))
 	})

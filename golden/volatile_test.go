@@ -10,7 +10,8 @@ import (
 func TestVolatileKeys(t *testing.T) {
 	want := regexp.MustCompile(`^(?:.+At|.+_at|.+(?:_at_ms|AtMs)|(?i:.*(?:timestamp|duration|elapsed|` +
 		`latency)(?:_?ms|_?secs?|_?seconds)?|pid|process_?id|pgid))$`)
-	parts := []string{"", "a", "At", "_at", "at", "_", "Ms", "ms", "_ms", "s", "sec", "secs", "Seconds", "_seconds", "timestamp",
+	parts := []string{"", "a", "At", "_at", "at", "_", "Ms", "ms", "_ms", "s", "sec", "secs", "Seconds", "_seconds",
+		"timestamp",
 		"Timestamp", "duration", "elapsed", "latency", "pid", "PID", "process", "_id", "Id", "pgid", "created"}
 	for _, a := range parts {
 		for _, b := range parts {

@@ -27,7 +27,8 @@ func words(want, got string) string {
 
 func TestWords(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(words("<-- msg#1 \"Hello.\"\nend\n", "<-- msg#1 \"Hello!\"\nend\n")).To(Equal("<-- msg#1 \"Hello[-.-]{+!+}\"\nend\n"))
+	g.Expect(words("<-- msg#1 \"Hello.\"\nend\n", "<-- msg#1 \"Hello!\"\nend\n")).
+		To(Equal("<-- msg#1 \"Hello[-.-]{+!+}\"\nend\n"))
 	g.Expect(words("a b c\n", "a c\n")).To(Equal("a[- b-] c\n"))
 	g.Expect(words("", "x\n")).To(Equal("{+x\n+}"))
 	g.Expect(words("x\n", "")).To(Equal("[-x\n-]"))

@@ -44,7 +44,8 @@ func written(t *testing.T, path string, frames int) *transcript.Transcript {
 
 func add(log *transcript.Transcript, frames int) {
 	for range frames {
-		log.AppendFrame(0, transcript.Agent, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"say","params":{"n":%d}}`, log.Len()+1), 0)
+		log.AppendFrame(0, transcript.Agent,
+			fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"say","params":{"n":%d}}`, log.Len()+1), 0)
 	}
 }
 
@@ -138,13 +139,15 @@ func TestAFileThatGrows(t *testing.T) {
 		t.Errorf("after two more: %+v", is)
 	}
 	var rows [][]any
-	if err := json.Unmarshal(c.get("rows?source=0&file=a/transcript.jsonl&from=4&to=9"), &rows); err != nil || len(rows) != 2 {
+	if err := json.Unmarshal(c.get("rows?source=0&file=a/transcript.jsonl&from=4&to=9"), &rows); err != nil ||
+		len(rows) != 2 {
 		t.Fatalf("rows %v, %v", rows, err)
 	}
 	if rows[1][0] != 5.0 || rows[1][2] != `{"jsonrpc":"2.0","method":"say","params":{"n":5}}` {
 		t.Errorf("the last row is %v", rows[1])
 	}
-	if got := string(c.get("raw?source=0&file=a/transcript.jsonl&seq=2")); got != `{"jsonrpc":"2.0","method":"say","params":{"n":2}}` {
+	if got := string(c.get("raw?source=0&file=a/transcript.jsonl&seq=2")); got != `{"jsonrpc":"2.0","method":"say",`+
+		`"params":{"n":2}}` {
 		t.Errorf("the bytes of the second are %s", got)
 	}
 	if found := c.get("find?source=0&file=a/transcript.jsonl&text=%22N%22:4"); !bytes.Equal(found, []byte{4, 0, 0, 0}) {
@@ -201,8 +204,12 @@ func TestWhoGetsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := 0
-	c := serve(t, &Server{Sources: []Source{{Name: "out", Dir: dir}, {Name: "a", Dir: filepath.Join(dir, "a"), File: "other.jsonl"}},
-		Actions: map[string]Action{"it": func(context.Context, json.RawMessage) (any, error) { done++; return "done", nil }}})
+	c := serve(t, &Server{Sources: []Source{
+		{Name: "out", Dir: dir}, {Name: "a", Dir: filepath.Join(dir, "a"), File: "other.jsonl"},
+	},
+		Actions: map[string]Action{
+			"it": func(context.Context, json.RawMessage) (any, error) { done++; return "done", nil },
+		}})
 	change := func(f func(*http.Request)) *http.Request {
 		r := c.request("GET", "/the-token/runs", "")
 		f(r)
@@ -223,9 +230,11 @@ func TestWhoGetsNothing(t *testing.T) {
 	}
 	for _, path := range []string{
 		"text?source=0&file=../secret.jsonl", "text?source=0&file=link.jsonl", "columns?source=0&file=link.jsonl",
-		"text?source=0&file=" + secret, "text?source=1&file=transcript.jsonl", "text?source=7&file=a", "nothing", "do/it", "text?source=0&file=a",
+		"text?source=0&file=" + secret, "text?source=1&file=transcript.jsonl", "text?source=7&file=a", "nothing",
+		"do/it", "text?source=0&file=a",
 	} {
-		if status, body, _ := c.do(c.request("GET", "/the-token/"+path, "")); status < 400 || strings.Contains(string(body), "top secret") {
+		if status, body, _ := c.do(c.request("GET", "/the-token/"+path, "")); status < 400 ||
+			strings.Contains(string(body), "top secret") {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
@@ -251,7 +260,8 @@ func TestEvents(t *testing.T) {
 	c := serve(t, &Server{Sources: []Source{{Name: "out", Dir: dir}}})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	answer, err := c.server.Client().Do(c.request("GET", "/the-token/events?source=0&file=a/transcript.jsonl", "").WithContext(ctx))
+	answer, err := c.server.Client().
+		Do(c.request("GET", "/the-token/events?source=0&file=a/transcript.jsonl", "").WithContext(ctx))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +330,8 @@ func TestStateOfReports(t *testing.T) {
 func TestReportOfOneFile(t *testing.T) {
 	_, file := folder(t)
 	written(t, file, 1)
-	for _, name := range []string{strings.TrimSuffix(file, ".jsonl") + ofOne, filepath.Join(filepath.Dir(file), "other"+ofOne)} {
+	for _, name := range []string{strings.TrimSuffix(file, ".jsonl") + ofOne,
+		filepath.Join(filepath.Dir(file), "other"+ofOne)} {
 		if err := os.WriteFile(name, []byte(`{"results":[]}`), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -339,7 +350,8 @@ func TestReportOfOneFile(t *testing.T) {
 // The page allows its own script and style only, and holds nothing that acts.
 func TestThePage(t *testing.T) {
 	var b bytes.Buffer
-	if err := WritePage(&b, hostile, []byte(`{"agent":"`+hostile+`"}`), Protocol{}, func(yield func(string) bool) { yield("AAAA") }); err != nil {
+	if err := WritePage(&b, hostile, []byte(`{"agent":"`+hostile+`"}`), Protocol{},
+		func(yield func(string) bool) { yield("AAAA") }); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -352,7 +364,8 @@ func TestThePage(t *testing.T) {
 	if !strings.Contains(page, content(policy("'none'"))) || strings.Contains(policy("'none'"), "unsafe") {
 		t.Error("the policy is not that of the page")
 	}
-	if acts := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|setTimeout\("`).FindString(script()); acts != "" {
+	if acts := regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new ` +
+		`Function|setTimeout\("`).FindString(script()); acts != "" {
 		t.Errorf("the script has %s", acts)
 	}
 }
@@ -365,14 +378,16 @@ func TestDesign(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	own := regexp.MustCompile(`#[0-9a-f]{6}\b|\b(rgb|hsl)a?\(|light-dark\(|font(-size)?: *[\d.]|\d(px|rem) (system-ui|sans|mono)|` +
+	own := regexp.MustCompile(`#[0-9a-f]{6}\b|\b(rgb|hsl)a?\(|light-dark\(|font(-size)?: *[\d.]|\d(px|rem) ` +
+		`(system-ui|sans|mono)|` +
 		`transition|@keyframes|animation:|behavior: *"?smooth`)
 	for _, e := range entries {
 		if found := own.FindString(read(e.Name())); found != "" && e.Name() != "tokens.css" {
 			t.Errorf("%s has %q", e.Name(), found)
 		}
 	}
-	if tokens := read("tokens.css"); own.FindString(tokens) == "" || len(regexp.MustCompile(`--(text|small|large): [\d.]+rem`).FindAllString(tokens, -1)) != 3 {
+	if tokens := read("tokens.css"); own.FindString(tokens) == "" ||
+		len(regexp.MustCompile(`--(text|small|large): [\d.]+rem`).FindAllString(tokens, -1)) != 3 {
 		t.Error("the tokens have no colours, or not three sizes of type")
 	}
 }
@@ -421,7 +436,8 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(log, 2)
-	log.Append(transcript.Entry{Source: transcript.Stderr, Kind: transcript.Chunk, Raw: []byte(strings.Repeat("x", 2*rawLimit))})
+	log.Append(transcript.Entry{Source: transcript.Stderr, Kind: transcript.Chunk,
+		Raw: []byte(strings.Repeat("x", 2*rawLimit))})
 	var file, b bytes.Buffer
 	if err := log.Save(&file); err != nil {
 		t.Fatal(err)
@@ -441,7 +457,8 @@ func TestPack(t *testing.T) {
 	if len(packed.Rows) != 3 || packed.Names[int(packed.Rows[0][5].(float64))] != "notification" {
 		t.Errorf("packed %v %v", packed.Rows[0], packed.Names)
 	}
-	if last := packed.Rows[2]; len(last) != 12 || len(last[10].(string)) > rawLimit+10 || last[8] != float64(2*rawLimit) {
+	if last := packed.Rows[2]; len(last) != 12 || len(last[10].(string)) > rawLimit+10 ||
+		last[8] != float64(2*rawLimit) {
 		t.Error("what is too long is not cut, or does not say how long it is")
 	}
 	if err := Pack(io.Discard, strings.NewReader("no transcript\n"), Protocol{Text: plain{}}); err == nil {

@@ -32,7 +32,8 @@ func TestNearest(t *testing.T) {
 
 func TestMistake(t *testing.T) {
 	g := NewWithT(t)
-	g.Expect(&mistake.Mistake{File: "f", Line: 2, Column: 3, Message: "wrong", Hint: "right"}).To(MatchError("f:2:3: wrong (right)"))
+	g.Expect(&mistake.Mistake{File: "f", Line: 2, Column: 3, Message: "wrong", Hint: "right"}).
+		To(MatchError("f:2:3: wrong (right)"))
 	g.Expect(&mistake.Mistake{File: "f", Message: "wrong"}).To(MatchError("f: wrong"))
 	_, err := parser.ParseBytes([]byte("a: b\n\tc: d\n"), 0)
 	g.Expect(mistake.OfYAML("f", err)).To(MatchError(HavePrefix("f:2:1: ")))

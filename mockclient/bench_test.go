@@ -18,7 +18,9 @@ func BenchmarkUpdates(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	line := []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a few words of text"}}}}` + "\n")
+	line := []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",` +
+		`"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"a few words of text"}}}}` +
+		"\n")
 	b.SetBytes(int64(len(line)))
 	b.ReportAllocs()
 	b.ResetTimer()
@@ -70,7 +72,8 @@ func BenchmarkStart(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				a, err := mockclient.Start(context.Background(), log, 0, mockclient.Command{Path: self, Args: []string{"agent-echo"}, Keeper: keeper})
+				a, err := mockclient.Start(context.Background(), log, 0,
+					mockclient.Command{Path: self, Args: []string{"agent-echo"}, Keeper: keeper})
 				if err != nil {
 					b.Fatal(err)
 				}

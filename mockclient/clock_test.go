@@ -28,7 +28,8 @@ func TestNoHiddenClock(t *testing.T) {
 			p.ask(1, "session/request_permission", permissionParams)
 			p.reply(m, `{"stopReason":"end_turn"}`)
 		}))
-		e := mockclient.NewEditor(a, mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Kind: "allow_once", Delay: time.Hour})})
+		e := mockclient.NewEditor(a, mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Kind: "allow_once",
+			Delay: time.Hour})})
 		ctx := context.Background()
 		if _, err := e.Initialize(ctx); err != nil {
 			t.Fatal(err)
@@ -88,7 +89,8 @@ func TestPace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		a.SetPace(mockclient.Pace{Read: func() time.Duration { return time.Minute }, Answer: func() time.Duration { return time.Hour }})
+		a.SetPace(mockclient.Pace{Read: func() time.Duration { return time.Minute },
+			Answer: func() time.Duration { return time.Hour }})
 		began := time.Now()
 		stop, err := s.Prompt(ctx, mockclient.Text("go")).Wait(ctx)
 		if err != nil || stop != "end_turn" {

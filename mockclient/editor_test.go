@@ -41,7 +41,8 @@ var _ = Describe("an editor", func() {
 		Expect(sent[0]).To(Equal(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{` +
 			`"clientCapabilities":{"fs":{"readTextFile":true,"writeTextFile":true},"terminal":true},` +
 			`"clientInfo":{"name":"acp-test","title":"acp-test","version":"1"},"protocolVersion":1}}`))
-		Expect(sent[2]).To(Equal(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"prompt":[{"text":"a < b","type":"text"}],"sessionId":"s"}}`))
+		Expect(sent[2]).To(Equal(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"prompt":[{"text":"a < ` +
+			`b","type":"text"}],"sessionId":"s"}}`))
 	})
 
 	It("reports error answers, foreign answers and a second answer", func() {
@@ -67,7 +68,8 @@ var _ = Describe("an editor", func() {
 	It("answers what it does not know with -32601 and goes on", func() {
 		var codes []string
 		e := edit(mockclient.Options{Capabilities: mockclient.Capabilities{}}, func(p *peer) {
-			for i, method := range []string{"nonsense", "_vendor/x", "fs/read_text_file", "fs/write_text_file", "terminal/create", "elicitation/create"} {
+			for i, method := range []string{"nonsense", "_vendor/x", "fs/read_text_file", "fs/write_text_file",
+				"terminal/create", "elicitation/create"} {
 				codes = append(codes, p.ask(i, method, `{"sessionId":"s"}`).v.Path("error.code").Text())
 			}
 			p.send(`not json`)
@@ -142,7 +144,8 @@ var _ = Describe("an editor", func() {
 		Entry("negative", mockclient.CountingIDs(-1), wire.ID("-1"), wire.ID("0")),
 		Entry("the largest exact double", mockclient.CountingIDs(1<<53-1), wire.ID("9007199254740991")),
 		Entry("strings", mockclient.StringIDs(`q"`), wire.ID(`"q\"1"`), wire.ID(`"q\"2"`)),
-		Entry("a list", mockclient.ListedIDs(`"1"`, `1`, `null`), wire.ID(`"1"`), wire.ID(`1`), wire.ID(`null`), wire.ID("1000")),
+		Entry("a list", mockclient.ListedIDs(`"1"`, `1`, `null`), wire.ID(`"1"`), wire.ID(`1`), wire.ID(`null`),
+			wire.ID("1000")),
 	)
 
 	It("takes the ids of what the agent asks and is not answered yet", func() {
@@ -171,9 +174,10 @@ var _ = Describe("an editor", func() {
 		nulls := func(method string, result bool, raw []byte) []byte {
 			return fmt.Appendf(nil, `{"method":%q,"result":%t,"was":%s}`, method, result, raw)
 		}
-		e := edit(mockclient.Options{Nulls: nulls, Handlers: map[string]func(*mockclient.Request){"_x/ask": func(r *mockclient.Request) {
-			r.Reply(map[string]any{"a": 1})
-		}}}, func(p *peer) {
+		e := edit(mockclient.Options{Nulls: nulls,
+			Handlers: map[string]func(*mockclient.Request){"_x/ask": func(r *mockclient.Request) {
+				r.Reply(map[string]any{"a": 1})
+			}}}, func(p *peer) {
 			m, _ := p.read()
 			p.send(`{"jsonrpc":"2.0","id":2,"method":"_x/ask"}`)
 			answer, _ := p.read()
@@ -197,7 +201,8 @@ var _ = Describe("an editor", func() {
 		var not *mockclient.NotAdvertised
 		_, err = e.NewSession(within(), mockclient.SessionOptions{Cwd: "/", Additional: []string{"/tmp"}})
 		Expect(errors.As(err, &not)).To(BeTrue()) // DIRS-001
-		_, err = e.NewSession(within(), mockclient.SessionOptions{Cwd: "/", MCP: []any{mockclient.HTTPServer{Type: "sse"}}})
+		_, err = e.NewSession(within(),
+			mockclient.SessionOptions{Cwd: "/", MCP: []any{mockclient.HTTPServer{Type: "sse"}}})
 		Expect(errors.As(err, &not)).To(BeTrue()) // SESSION-014
 		Expect(not.Capability).To(Equal("agentCapabilities.mcpCapabilities.sse"))
 		Expect(s.ID).To(Equal("s"))

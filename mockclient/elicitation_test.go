@@ -14,8 +14,10 @@ import (
 
 const questions = `{"type":"object","required":["name","age","when","tags","yes"],"properties":{` +
 	`"name":{"type":"string","minLength":2,"maxLength":5},"age":{"type":"integer","minimum":1.5,"maximum":9},` +
-	`"when":{"type":"string","format":"date"},"color":{"type":"string","oneOf":[{"const":"red","title":"Red"}],"default":"red"},` +
-	`"tags":{"type":"array","minItems":2,"items":{"type":"string","enum":["a","b"]}},"yes":{"type":"boolean"},"odd":{"type":"_x"}}}`
+	`"when":{"type":"string","format":"date"},"color":{"type":"string","oneOf":[{"const":"red","title":"Red"}],` +
+	`"default":"red"},` +
+	`"tags":{"type":"array","minItems":2,"items":{"type":"string","enum":["a","b"]}},"yes":{"type":"boolean"},` +
+	`"odd":{"type":"_x"}}}`
 
 var _ = Describe("elicitation", func() {
 	elicit := func(p *mockclient.Elicitation, caps []string, params string) (string, *mockclient.Editor) {
@@ -65,11 +67,13 @@ var _ = Describe("elicitation", func() {
 	)
 	It("accepts with values that fit", func() { // ELICIT-017
 		got, e := elicit(always(mockclient.ElicitAnswer{Accept: true}), both, params)
-		Expect(got).To(MatchJSON(`{"action":"accept","content":{"name":"xx","age":2,"when":"2000-01-01","color":"red","tags":["a","b"],"yes":false}}`))
+		Expect(got).To(MatchJSON(`{"action":"accept","content":{"name":"xx","age":2,"when":"2000-01-01",` +
+			`"color":"red","tags":["a","b"],"yes":false}}`))
 		Expect(codes(e.Transcript())).To(BeEmpty())
 	})
 	It("accepts with given values and notes what does not fit", func() {
-		got, e := elicit(always(mockclient.ElicitAnswer{Accept: true, Content: map[string]any{"name": "x"}}), both, params)
+		got, e := elicit(always(mockclient.ElicitAnswer{Accept: true, Content: map[string]any{"name": "x"}}), both,
+			params)
 		Expect(got).To(MatchJSON(`{"action":"accept","content":{"name":"x"}}`))
 		Expect(codes(e.Transcript())).To(Equal([]string{"elicitation-content"}))
 	})
@@ -80,7 +84,9 @@ var _ = Describe("elicitation", func() {
 		Expect(got).To(Equal(`{"action":"cancel"}`))
 		got, _ = elicit(always(mockclient.ElicitAnswer{Error: &mockclient.RPCError{Code: -32603}}), both, url)
 		Expect(got).To(Equal("-32603"))
-		rules := &mockclient.Elicitation{Rules: []mockclient.ElicitRule{{Mode: "form", Answer: mockclient.ElicitAnswer{Cancel: true}}, {Message: "Log*", Nth: 1, Answer: mockclient.ElicitAnswer{Accept: true}}}}
+		rules := &mockclient.Elicitation{Rules: []mockclient.ElicitRule{{Mode: "form",
+			Answer: mockclient.ElicitAnswer{Cancel: true}},
+			{Message: "Log*", Nth: 1, Answer: mockclient.ElicitAnswer{Accept: true}}}}
 		got, _ = elicit(rules, both, url)
 		Expect(got).To(Equal(`{"action":"accept"}`))
 	})
@@ -92,8 +98,10 @@ var _ = Describe("elicitation", func() {
 		values[name] = json.RawMessage(value)
 		Expect(form.Check(schema, values)).To(HaveLen(map[bool]int{true: 0, false: 1}[want]))
 	},
-		Entry(nil, "name", `"é€"`, true), Entry(nil, "name", `"x"`, false), Entry(nil, "name", `"xxxxxx"`, false), Entry(nil, "name", `1`, false),
-		Entry(nil, "age", `9`, true), Entry(nil, "age", `9.5`, false), Entry(nil, "age", `10`, false), Entry(nil, "age", `1`, false), Entry(nil, "age", `"2"`, false),
+		Entry(nil, "name", `"é€"`, true), Entry(nil, "name", `"x"`, false), Entry(nil, "name", `"xxxxxx"`, false),
+		Entry(nil, "name", `1`, false),
+		Entry(nil, "age", `9`, true), Entry(nil, "age", `9.5`, false), Entry(nil, "age", `10`, false),
+		Entry(nil, "age", `1`, false), Entry(nil, "age", `"2"`, false),
 		Entry(nil, "when", `"2024-02-30"`, false), Entry(nil, "color", `"blue"`, false),
 		Entry(nil, "tags", `["a","c"]`, false), Entry(nil, "tags", `["a"]`, false), Entry(nil, "tags", `"a"`, false),
 		Entry(nil, "yes", `1`, false), Entry(nil, "odd", `{"x":1}`, true), Entry(nil, "unknown", `1`, false),

@@ -91,12 +91,16 @@ var _ = Describe("a path that leads out", func() {
 		}
 		Expect(os.Symlink(outside, dir+"/chain20")).To(Succeed())
 		var paths []string
-		for _, way := range []string{outside, dir + "/link", dir + "/relative", dir + "/again", dir + "/sub/deep", dir + "/root" + outside,
-			dir + "/proc" + outside, dir + "/sub/up/../" + base, dir + "/sub/sub/up/../" + base, dir + "/dot/../" + base,
-			dir + "/dot/dot/link", dir + "/long", dir + "/chain0", dir + "/../" + base, dir + "/sub/../../" + base, dir + "//..//" + base,
+		for _, way := range []string{outside, dir + "/link", dir + "/relative", dir + "/again", dir + "/sub/deep",
+			dir + "/root" + outside,
+			dir + "/proc" + outside, dir + "/sub/up/../" + base, dir + "/sub/sub/up/../" + base,
+			dir + "/dot/../" + base,
+			dir + "/dot/dot/link", dir + "/long", dir + "/chain0", dir + "/../" + base, dir + "/sub/../../" + base,
+			dir + "//..//" + base,
 			dir + "/./.././" + base, "/proc/self/root" + outside, "/" + outside, dir + "/link/../" + base,
 			dir + "/none/../../" + base, strings.Repeat("/..", 40) + outside} {
-			for _, tail := range []string{"/secret", "//secret", "/./secret", "/sub/../secret", "/in/in/secret", "/new", "/sub/new"} {
+			for _, tail := range []string{"/secret", "//secret", "/./secret", "/sub/../secret", "/in/in/secret", "/new",
+				"/sub/new"} {
 				paths = append(paths, way+tail)
 			}
 		}
@@ -138,12 +142,14 @@ var _ = Describe("a path that leads out", func() {
 		untouched()
 	},
 		Entry("from a directory to a link", "/flip/secret",
-			func(at string) error { return os.Mkdir(at, 0o700) }, func(at string) error { return os.Symlink(outside, at) }),
+			func(at string) error { return os.Mkdir(at, 0o700) },
+			func(at string) error { return os.Symlink(outside, at) }),
 		Entry("from a file to a link", "/flip",
 			func(at string) error { return os.WriteFile(at, []byte("inside"), 0o600) },
 			func(at string) error { return os.Symlink(outside+"/secret", at) }),
 		Entry("from one link to another", "/flip/secret",
-			func(at string) error { return os.Symlink(dir+"/sub", at) }, func(at string) error { return os.Symlink(outside, at) }),
+			func(at string) error { return os.Symlink(dir+"/sub", at) },
+			func(at string) error { return os.Symlink(outside, at) }),
 		Entry("from nothing to a link", "/flip/sub/new",
 			func(string) error { return nil }, func(at string) error { return os.Symlink(outside, at) }),
 	)

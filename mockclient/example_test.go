@@ -20,7 +20,8 @@ func friendly(_ context.Context, in io.Reader, out io.Writer) error {
 		if m.id == "" {
 			return nil
 		}
-		p.update("s", `{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Greet","kind":"other","status":"pending"}`)
+		p.update("s", `{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Greet","kind":"other",`+
+			`"status":"pending"}`)
 		if outcome(p.ask(1, "session/request_permission", permissionParams)) == "selected yes" {
 			p.update("s", `{"sessionUpdate":"tool_call_update","toolCallId":"c1","status":"completed"}`)
 			p.update("s", `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello."}}`)
@@ -37,7 +38,8 @@ func ExampleInProcess() {
 		fmt.Println(err)
 		return
 	}
-	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly), mockclient.Options{Policy: mockclient.Allow()})
+	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly),
+		mockclient.Options{Policy: mockclient.Allow()})
 	defer editor.Close(ctx)
 	if _, err := editor.Initialize(ctx); err != nil {
 		fmt.Println(err)
@@ -78,7 +80,8 @@ func ExamplePolicy() {
 func ExampleTurn_Ended() {
 	ctx := context.Background()
 	log, _ := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
-	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly), mockclient.Options{Policy: mockclient.Allow()})
+	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly),
+		mockclient.Options{Policy: mockclient.Allow()})
 	defer editor.Close(ctx)
 	_, _ = editor.Initialize(ctx)
 	session, _ := editor.NewSession(ctx, mockclient.SessionOptions{Cwd: os.TempDir()})
@@ -96,7 +99,8 @@ func ExampleTurn_Ended() {
 func ExampleToolCalled() {
 	ctx := context.Background()
 	log, _ := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
-	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly), mockclient.Options{Policy: mockclient.Reject()})
+	editor := mockclient.NewEditor(mockclient.InProcess(log, 0, friendly),
+		mockclient.Options{Policy: mockclient.Reject()})
 	_, _ = editor.Initialize(ctx)
 	session, _ := editor.NewSession(ctx, mockclient.SessionOptions{Cwd: os.TempDir()})
 	_, _ = session.Prompt(ctx, mockclient.Text("Greet me.")).Wait(ctx)

@@ -34,7 +34,8 @@ var _ = Describe("files", func() {
 		return v, e
 	}
 	DescribeTable("are read by lines", func(params, want string) {
-		v, _ := do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt"%s}`, dir, params))
+		v, _ := do(mockclient.Options{}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt"%s}`, dir, params))
 		Expect(v.Path("result.content").Kind()).To(Equal(wire.String))
 		Expect(v.Path("result.content").Str()).To(Equal(want))
 	},
@@ -59,7 +60,8 @@ var _ = Describe("files", func() {
 		Expect(v.Path("error.code").Text()).To(Equal(code), string(v.Raw()))
 		Expect(os.ReadFile(outside + "/secret")).To(Equal([]byte("secret")))
 		if noted {
-			Expect(notes(e.Transcript())).To(ConsistOf(And(HaveField("Code", "path-refused"), HaveField("Refused", path))))
+			Expect(notes(e.Transcript())).
+				To(ConsistOf(And(HaveField("Code", "path-refused"), HaveField("Refused", path))))
 		}
 	},
 		Entry("outside", "fs/read_text_file", "$OUT/secret", "-32602", true),
@@ -78,38 +80,47 @@ var _ = Describe("files", func() {
 	)
 	It("follow a link that stays inside", func() {
 		Expect(os.Symlink(dir+"/a.txt", dir+"/sub/abs")).To(Succeed())
-		v, _ := do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/sub/abs","limit":1}`, dir))
+		v, _ := do(mockclient.Options{}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/sub/abs","limit":1}`, dir))
 		Expect(v.Path("result.content").Str()).To(Equal("one\r\n"))
 	})
 	It("are written and created, with their directories", func() { // FS-006, FS-007
-		v, _ := do(mockclient.Options{}, "fs/write_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/new/x/y","content":"a\r\nb"}`, dir))
+		v, _ := do(mockclient.Options{}, "fs/write_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/new/x/y","content":"a\r\nb"}`, dir))
 		Expect(string(v.Get("result").Raw())).To(Equal(`{}`))
 		Expect(os.ReadFile(dir + "/new/x/y")).To(Equal([]byte("a\r\nb")))
-		do(mockclient.Options{}, "fs/write_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt","content":"s"}`, dir))
+		do(mockclient.Options{}, "fs/write_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt","content":"s"}`, dir))
 		Expect(os.ReadFile(dir + "/a.txt")).To(Equal([]byte("s")))
 	})
 	It("are bounded, whatever the agent makes of them", func() {
 		Expect(os.WriteFile(dir+"/sparse", []byte("one\ntwo\n"), 0o600)).To(Succeed())
 		Expect(os.Truncate(dir+"/sparse", 1<<40)).To(Succeed())
 		read := func(params string) wire.Value {
-			v, _ := do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/sparse"%s}`, dir, params))
+			v, _ := do(mockclient.Options{}, "fs/read_text_file",
+				fmt.Sprintf(`{"sessionId":"s","path":"%s/sparse"%s}`, dir, params))
 			return v
 		}
 		Expect(read(`,"line":1,"limit":2`).Path("result.content").Str()).To(Equal("one\ntwo\n"))
-		Expect(read(`,"line":2,"limit":5`).Path("error.message").Str()).To(MatchRegexp("the file is too large|it takes longer than 10s"))
+		Expect(read(`,"line":2,"limit":5`).Path("error.message").Str()).
+			To(MatchRegexp("the file is too large|it takes longer than 10s"))
 		Expect(read(``).Path("error.message").Str()).To(ContainSubstring("the file is too large: 1099511627776 bytes"))
 	})
 	It("may be missing and empty", func() {
-		v, _ := do(mockclient.Options{Files: &mockclient.Files{MissingEmpty: true}}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/none"}`, dir))
+		v, _ := do(mockclient.Options{Files: &mockclient.Files{MissingEmpty: true}}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/none"}`, dir))
 		Expect(string(v.Path("result").Raw())).To(Equal(`{"content":""}`))
 	})
 	It("show unsaved buffers until the agent writes", func() { // FS-008
 		files := &mockclient.Files{}
 		files.Open(dir+"/a.txt", "unsaved\nsecond")
-		v, _ := do(mockclient.Options{Files: files}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/sub/../a.txt","line":2}`, dir))
+		v, _ := do(mockclient.Options{Files: files}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/sub/../a.txt","line":2}`, dir))
 		Expect(v.Path("result.content").Str()).To(Equal("second"))
-		do(mockclient.Options{Files: files}, "fs/write_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt","content":"new"}`, dir))
-		v, _ = do(mockclient.Options{Files: files}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt"}`, dir))
+		do(mockclient.Options{Files: files}, "fs/write_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt","content":"new"}`, dir))
+		v, _ = do(mockclient.Options{Files: files}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt"}`, dir))
 		Expect(v.Path("result.content").Str()).To(Equal("new"))
 	})
 	It("that are not UTF-8 are an error, or replaced on demand", func() {
@@ -121,30 +132,38 @@ var _ = Describe("files", func() {
 		Expect(v.Path("result.content").Str()).To(Equal("a\uFFFDb"))
 	})
 	It("fail on demand", func() {
-		files := &mockclient.Files{Faults: []mockclient.FileFault{{Path: "*.txt", Write: true, Error: mockclient.RPCError{Code: -32603, Message: "read-only file system"}}}}
-		v, _ := do(mockclient.Options{Files: files}, "fs/write_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt","content":""}`, dir))
+		files := &mockclient.Files{Faults: []mockclient.FileFault{{Path: "*.txt", Write: true,
+			Error: mockclient.RPCError{Code: -32603, Message: "read-only file system"}}}}
+		v, _ := do(mockclient.Options{Files: files}, "fs/write_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt","content":""}`, dir))
 		Expect(v.Path("error.message").Str()).To(Equal("read-only file system"))
-		v, _ = do(mockclient.Options{Files: files}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt"}`, dir))
+		v, _ = do(mockclient.Options{Files: files}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/a.txt"}`, dir))
 		Expect(v.Path("result").Exists()).To(BeTrue())
 	})
 	It("of a session that is not open are refused", func() {
-		v, e := do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"other","path":"%s/a.txt"}`, dir))
+		v, e := do(mockclient.Options{}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"other","path":"%s/a.txt"}`, dir))
 		Expect(v.Path("error.code").Text()).To(Equal("-32602"))
 		Expect(codes(e.Transcript())).To(Equal([]string{"unknown-session"}))
 	})
 	reads := map[string]any{"readTextFile": true}
-	family, alone := mockclient.Capabilities{"fs": reads, "subagents": map[string]any{}}, mockclient.Capabilities{"fs": reads}
-	DescribeTable("of a child are those of the session that announced it", func(caps mockclient.Capabilities, of, path, want string) {
-		got := make(chan wire.Value, 1)
-		open(edit(mockclient.Options{Capabilities: caps}, func(p *peer) {
-			p.handshake()
-			p.update(of, `{"sessionUpdate":"subagent_update","sessionId":"k","cwd":"/","state":{"state":"running"}}`)
-			got <- p.ask(1, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"k","path":%q}`, strings.ReplaceAll(path, "$DIR", dir))).v
-		}), dir)
-		var v wire.Value
-		Eventually(got).Should(Receive(&v))
-		Expect(v.Path("result.content").Str() + v.Path("error.message").Str()).To(HavePrefix(want))
-	},
+	family, alone := mockclient.Capabilities{"fs": reads, "subagents": map[string]any{}},
+		mockclient.Capabilities{"fs": reads}
+	DescribeTable("of a child are those of the session that announced it",
+		func(caps mockclient.Capabilities, of, path, want string) {
+			got := make(chan wire.Value, 1)
+			open(edit(mockclient.Options{Capabilities: caps}, func(p *peer) {
+				p.handshake()
+				p.update(of, `{"sessionUpdate":"subagent_update","sessionId":"k","cwd":"/",`+
+					`"state":{"state":"running"}}`)
+				got <- p.ask(1, "fs/read_text_file",
+					fmt.Sprintf(`{"sessionId":"k","path":%q}`, strings.ReplaceAll(path, "$DIR", dir))).v
+			}), dir)
+			var v wire.Value
+			Eventually(got).Should(Receive(&v))
+			Expect(v.Path("result.content").Str() + v.Path("error.message").Str()).To(HavePrefix(want))
+		},
 		Entry(nil, family, "s", "$DIR/a.txt", "one"),
 		Entry(nil, family, "s", "/etc/hostname", "the path "),
 		Entry(nil, family, "other", "$DIR/a.txt", "unknown session"),
@@ -155,7 +174,8 @@ var _ = Describe("files", func() {
 		Expect(os.WriteFile(dir+"/big", []byte(big), 0o600)).To(Succeed())
 		v, _ := do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/big"}`, dir))
 		Expect(v.Path("result.content").Str() == big).To(BeTrue())
-		v, _ = do(mockclient.Options{}, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/big","line":%d,"limit":2}`, dir, 2<<20-1))
+		v, _ = do(mockclient.Options{}, "fs/read_text_file",
+			fmt.Sprintf(`{"sessionId":"s","path":"%s/big","line":%d,"limit":2}`, dir, 2<<20-1))
 		Expect(v.Path("result.content").Str()).To(Equal("0123456789abcde\n0123456789abcde\n"))
 	})
 })

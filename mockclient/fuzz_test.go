@@ -21,7 +21,8 @@ func FuzzPolicy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, title, offered, pattern string, which byte) {
 		wishes := []string{"allow_once", "reject_once", "allow_always", "reject_always"}
 		wish := wishes[int(which)%len(wishes)]
-		p := &mockclient.Policy{Remember: mockclient.Memory(which / 16 % 3), Rules: []mockclient.Rule{{Title: pattern, Kind: kind, Answer: mockclient.Answer{Kind: wish}}}}
+		p := &mockclient.Policy{Remember: mockclient.Memory(which / 16 % 3),
+			Rules: []mockclient.Rule{{Title: pattern, Kind: kind, Answer: mockclient.Answer{Kind: wish}}}}
 		for range 2 {
 			chosen, noted := p.Decide("s", kind, title, [][2]string{{"a", offered}, {"b", "reject_once"}})
 			got := map[string]string{"a": offered, "b": "reject_once"}[chosen]
@@ -42,11 +43,16 @@ func FuzzPolicy(f *testing.F) {
 // FuzzAgent: whatever an agent writes, it is in the transcript as it was, and
 // the editor still answers.
 func FuzzAgent(f *testing.F) {
-	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/request_permission\",\"params\":{\"sessionId\":\"s\",\"options\":[7]}}"))
+	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/request_permission\"," +
+		"\"params\":{\"sessionId\":\"s\",\"options\":[7]}}"))
 	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"terminal/create\",\"params\":[]}\n\n\xff\x00{"))
-	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\",\"update\":{\"sessionUpdate\":\"tool_call\",\"toolCallId\":[]}}}"))
-	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\",\"message\":\"\",\"requestedSchema\":{\"properties\":{\"a\":{\"type\":\"array\",\"minItems\":1e9}},\"required\":[\"a\"]}}}"))
-	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"fs/read_text_file\",\"params\":{\"sessionId\":\"s\",\"path\":\"/\\u0000/..\",\"line\":1e99}}"))
+	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\"," +
+		"\"update\":{\"sessionUpdate\":\"tool_call\",\"toolCallId\":[]}}}"))
+	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"elicitation/create\",\"params\":{\"mode\":\"form\"," +
+		"\"message\":\"\",\"requestedSchema\":{\"properties\":{\"a\":{\"type\":\"array\",\"minItems\":1e9}}," +
+		"\"required\":[\"a\"]}}}"))
+	f.Add([]byte("{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"fs/read_text_file\",\"params\":{\"sessionId\":\"s\"," +
+		"\"path\":\"/\\u0000/..\",\"line\":1e99}}"))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, wrote []byte) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
@@ -66,7 +72,9 @@ func FuzzAgent(f *testing.F) {
 		caps.Set("elicitation.form", map[string]any{})
 		e := mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: caps,
-			Elicitation:  &mockclient.Elicitation{Rules: []mockclient.ElicitRule{{Answer: mockclient.ElicitAnswer{Accept: true}}}},
+			Elicitation: &mockclient.Elicitation{
+				Rules: []mockclient.ElicitRule{{Answer: mockclient.ElicitAnswer{Accept: true}}},
+			},
 		})
 		defer e.Close(context.Background())
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)

@@ -59,7 +59,9 @@ func namespaces() bool {
 		Expect(err).To(MatchError(isolate.ErrUnavailable), "ACP_TEST_NO_NAMESPACES is set, but there are namespaces")
 		return false
 	}
-	Expect(err).NotTo(HaveOccurred(), "allow namespaces on this machine (on Ubuntu 24: sysctl kernel.apparmor_restrict_unprivileged_userns=0), or set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")
+	Expect(err).NotTo(HaveOccurred(),
+		"allow namespaces on this machine (on Ubuntu 24: sysctl kernel.apparmor_restrict_unprivileged_userns=0), or "+
+			"set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")
 	return true
 }
 
@@ -75,13 +77,16 @@ var _ = Describe("an isolated agent", func() {
 				DeferCleanup(l.Close)
 				return l
 			}
-			inside := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the model") })}
+			inside := &http.Server{
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the model") }),
+			}
 			DeferCleanup(inside.Close)
 			model, other := listen(), listen()
 			started := newTranscript()
 			var gone net.Listener
 			a, err := mockclient.Start(within(), started, 0, mockclient.Command{
-				Path: self, Args: []string{"agent-caller", model.Addr().String(), other.Addr().String(), "192.0.2.1:80", "[2001:db8::1]:80"},
+				Path: self, Args: []string{"agent-caller", model.Addr().String(), other.Addr().String(), "192.0.2.1:80",
+					"[2001:db8::1]:80"},
 				Keeper: keeper,
 				Isolation: &isolate.Isolation{
 					Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(),
@@ -127,20 +132,26 @@ var _ = Describe("an isolated agent", func() {
 			return err
 		}
 		port := isolate.Port{Number: 4010, Serve: func(l net.Listener) { l.Close() }}
-		twice := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(), Ports: []isolate.Port{port, port}}
-		Expect(start(mockclient.Command{Path: self, Isolation: twice})).To(MatchError(ContainSubstring("address already in use")))
+		twice := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: GinkgoT().TempDir(),
+			Ports: []isolate.Port{port, port}}
+		Expect(start(mockclient.Command{Path: self, Isolation: twice})).
+			To(MatchError(ContainSubstring("address already in use")))
 		gone := &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: "/none"}
-		Expect(start(mockclient.Command{Path: self, Isolation: gone})).To(MatchError(ContainSubstring("isolating the agent: open /none")))
+		Expect(start(mockclient.Command{Path: self, Isolation: gone})).
+			To(MatchError(ContainSubstring("isolating the agent: open /none")))
 		far := filepath.Join(GinkgoT().TempDir(), strings.Repeat("x", 120))
 		Expect(os.Mkdir(far, 0o755)).To(Succeed())
 		Expect(start(mockclient.Command{Path: self, Args: []string{"agent-caller"},
 			Isolation: &isolate.Isolation{Helper: []string{self, "isolate"}, Dir: far}})).To(Succeed())
-		Expect(start(mockclient.Command{Path: self, Isolation: &isolate.Isolation{}})).To(MatchError(ContainSubstring("command line is empty")))
+		Expect(start(mockclient.Command{Path: self, Isolation: &isolate.Isolation{}})).
+			To(MatchError(ContainSubstring("command line is empty")))
 	})
 
 	It("says what is missing", func() {
 		err := isolate.Check([]string{"/bin/false"})
 		Expect(errors.Is(err, isolate.ErrUnavailable)).To(BeTrue())
-		Expect(err).To(MatchError(And(HavePrefix("the namespaces that --isolate needs are not available: "), HaveSuffix(")"))))
+		Expect(err).To(
+			MatchError(And(HavePrefix("the namespaces that --isolate needs are not available: "), HaveSuffix(")"))),
+		)
 	})
 })

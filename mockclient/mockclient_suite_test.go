@@ -163,7 +163,8 @@ var programs = map[string]func(args []string) int{
 			fmt.Println("error", err)
 			return 1
 		}
-		o := t.Await(context.Background(), 0, transcript.First("ready", func(e transcript.Entry) bool { return e.Method == "ready" }))
+		o := t.Await(context.Background(), 0,
+			transcript.First("ready", func(e transcript.Entry) bool { return e.Method == "ready" }))
 		if !o.Met() {
 			fmt.Println("error", o.Reason)
 			return 1
@@ -317,7 +318,8 @@ func open(e *mockclient.Editor, dir string) *mockclient.Session {
 // within is a context for what must happen soon; generous, because its end is
 // a failure.
 func within() context.Context {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Minute, fmt.Errorf("the test's patience ended"))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 2*time.Minute,
+		fmt.Errorf("the test's patience ended"))
 	DeferCleanup(cancel)
 	return ctx
 }

@@ -50,7 +50,8 @@ func outcome(m msg) string {
 }
 
 func request(kind, title, options string) string {
-	return fmt.Sprintf(`{"sessionId":"s","toolCall":{"toolCallId":"c","kind":%q,"title":%q},"options":%s}`, kind, title, options)
+	return fmt.Sprintf(`{"sessionId":"s","toolCall":{"toolCallId":"c","kind":%q,"title":%q},"options":%s}`, kind, title,
+		options)
 }
 
 var _ = Describe("the policy", func() {
@@ -65,24 +66,34 @@ var _ = Describe("the policy", func() {
 		Expect(codes(e.Transcript())).To(ConsistOf(notes))
 	},
 		Entry("rejects by default", nil, all, "selected id-reject_once", "permission-default"),
-		Entry("rejects for good if it must", nil, options("allow_once", "reject_always"), "selected id-reject_always", "permission-default"),
+		Entry("rejects for good if it must", nil, options("allow_once", "reject_always"), "selected id-reject_always",
+			"permission-default"),
 		Entry("cancels if there is no way to reject", nil, options("allow_once"), "cancelled", "permission-default"),
 		Entry("cancels without options", nil, `[]`, "cancelled", "permission-default"),
 		Entry("cancels with malformed options", nil, `"x"`, "cancelled", "permission-default"),
 		Entry("chooses a kind", &mockclient.Answer{Kind: "allow_once"}, all, "selected id-allow_once"),
-		Entry("lets allow_always stand in", &mockclient.Answer{Kind: "allow_once"}, options("reject_once", "allow_always"), "selected id-allow_always", "permission-fallback"),
-		Entry("lets reject_always stand in", &mockclient.Answer{Kind: "reject_once"}, options("reject_always"), "selected id-reject_always", "permission-fallback"),
-		Entry("lets nothing weaker stand in", &mockclient.Answer{Kind: "allow_always"}, options("allow_once", "reject_once"), "cancelled", "permission-not-offered"),
-		Entry("never allows where it should reject", &mockclient.Answer{Kind: "reject_once"}, options("allow_once"), "cancelled", "permission-not-offered"),
+		Entry("lets allow_always stand in", &mockclient.Answer{Kind: "allow_once"},
+			options("reject_once", "allow_always"), "selected id-allow_always", "permission-fallback"),
+		Entry("lets reject_always stand in", &mockclient.Answer{Kind: "reject_once"}, options("reject_always"),
+			"selected id-reject_always", "permission-fallback"),
+		Entry("lets nothing weaker stand in", &mockclient.Answer{Kind: "allow_always"},
+			options("allow_once", "reject_once"), "cancelled", "permission-not-offered"),
+		Entry("never allows where it should reject", &mockclient.Answer{Kind: "reject_once"}, options("allow_once"),
+			"cancelled", "permission-not-offered"),
 		Entry("takes an option by id", &mockclient.Answer{Option: "id-allow_always"}, all, "selected id-allow_always"),
-		Entry("takes an option that is not offered", &mockclient.Answer{Option: "bogus"}, all, "selected bogus", "permission-unknown-option"),
+		Entry("takes an option that is not offered", &mockclient.Answer{Option: "bogus"}, all, "selected bogus",
+			"permission-unknown-option"),
 		Entry("cancels", &mockclient.Answer{Cancelled: true}, all, "cancelled"),
-		Entry("fails", &mockclient.Answer{Error: &mockclient.RPCError{Code: -32603, Message: "x"}}, all, "error -32603"),
-		Entry("waits", &mockclient.Answer{Kind: "allow_once", Delay: 20 * time.Millisecond}, all, "selected id-allow_once"),
+		Entry("fails", &mockclient.Answer{Error: &mockclient.RPCError{Code: -32603, Message: "x"}}, all,
+			"error -32603"),
+		Entry("waits", &mockclient.Answer{Kind: "allow_once", Delay: 20 * time.Millisecond}, all,
+			"selected id-allow_once"),
 	)
 	It("says which verdict a missing option leaves", func() {
 		_, e := asked(mockclient.Allow(), request("edit", "t", options("reject_once")))
-		Expect(notes(e.Transcript())).To(ConsistOf(And(HaveField("Inconclusive", true), HaveField("Wanted", "allow_once"), HaveField("Request", BeNumerically(">", 0)))))
+		Expect(notes(e.Transcript())).
+			To(ConsistOf(And(HaveField("Inconclusive", true), HaveField("Wanted", "allow_once"),
+				HaveField("Request", BeNumerically(">", 0)))))
 	})
 	It("takes the first rule that matches, by kind, title, offer and number", func() {
 		p := &mockclient.Policy{Rules: []mockclient.Rule{
@@ -95,7 +106,8 @@ var _ = Describe("the policy", func() {
 		got, _ := asked(p,
 			request("execute", "ls", all), request("execute", "ls", all), request("execute", "ls", all),
 			request("edit", "Delete a.txt", all), request("edit", "Write a/b/main.go", all), request("edit", "x", all))
-		Expect(got).To(Equal([]string{"selected run", "selected second", "selected run", "selected delete", "selected write", "selected late"}))
+		Expect(got).To(Equal([]string{"selected run", "selected second", "selected run", "selected delete",
+			"selected write", "selected late"}))
 	})
 	It("takes answers from a list", func() {
 		got, _ := asked(mockclient.Scripted(mockclient.Answer{Kind: "allow_once"}, mockclient.Answer{Cancelled: true}),
@@ -103,9 +115,11 @@ var _ = Describe("the policy", func() {
 		Expect(got).To(Equal([]string{"selected id-allow_once", "cancelled", "selected id-reject_once"}))
 	})
 	It("remembers always, for a kind of tool, when told to", func() {
-		p := &mockclient.Policy{Remember: mockclient.RememberTool, Rules: []mockclient.Rule{{Nth: 1, Answer: mockclient.Answer{Kind: "allow_always"}}}}
+		p := &mockclient.Policy{Remember: mockclient.RememberTool,
+			Rules: []mockclient.Rule{{Nth: 1, Answer: mockclient.Answer{Kind: "allow_always"}}}}
 		got, e := asked(p, request("edit", "", all), request("edit", "", all), request("execute", "", all))
-		Expect(got).To(Equal([]string{"selected id-allow_always", "selected id-allow_always", "selected id-reject_once"}))
+		Expect(got).To(Equal([]string{"selected id-allow_always", "selected id-allow_always",
+			"selected id-reject_once"}))
 		Expect(codes(e.Transcript())).To(Equal([]string{"permission-remembered", "permission-default"}))
 	})
 	It("remembers always for the whole session when told to, also under a later policy", func() {
@@ -113,7 +127,8 @@ var _ = Describe("the policy", func() {
 		p := &mockclient.Policy{Remember: mockclient.RememberSession, Rules: one}
 		got, e := asked(p, request("edit", "", all), request("execute", "", all))
 		Expect(got).To(Equal([]string{"selected id-reject_always", "selected id-reject_always"}))
-		later := &mockclient.Policy{Remember: mockclient.RememberSession, Rules: []mockclient.Rule{{Answer: mockclient.Answer{Kind: "allow_once"}}}}
+		later := &mockclient.Policy{Remember: mockclient.RememberSession,
+			Rules: []mockclient.Rule{{Answer: mockclient.Answer{Kind: "allow_once"}}}}
 		e.SetPolicy(later)
 		chosen, _ := later.Decide("s", "fetch", "", [][2]string{{"a", "allow_once"}, {"b", "reject_always"}})
 		Expect(chosen).To(Equal("b"))
@@ -123,7 +138,8 @@ var _ = Describe("the policy", func() {
 		Expect(chosen).To(Equal("a"))
 	})
 	It("knows kind and title of a call that was announced before", func() {
-		p := &mockclient.Policy{Rules: []mockclient.Rule{{Kind: "delete", Title: "Remove*", Answer: mockclient.Answer{Option: "known"}}}}
+		p := &mockclient.Policy{Rules: []mockclient.Rule{{Kind: "delete", Title: "Remove*",
+			Answer: mockclient.Answer{Option: "known"}}}}
 		got := make(chan string, 1)
 		e := edit(mockclient.Options{Policy: p}, func(p *peer) {
 			p.handshake()
@@ -146,7 +162,8 @@ var _ = Describe("the policy", func() {
 		Eventually(second).Should(Receive(Equal("selected yes")))
 	})
 	It("reads the words of scenarios", func() {
-		for _, word := range []string{"allow_once", "allow_always", "reject_once", "reject_always", "cancelled", "hold", "never", "error", "error:-32000", "option:x"} {
+		for _, word := range []string{"allow_once", "allow_always", "reject_once", "reject_always", "cancelled", "hold",
+			"never", "error", "error:-32000", "option:x"} {
 			_, err := mockclient.ParseAnswer(word)
 			Expect(err).NotTo(HaveOccurred())
 		}
@@ -180,11 +197,13 @@ var _ = Describe("a cancel", func() {
 				case m.method == "session/cancel":
 					answers <- "cancel"
 				case m.method == "late":
-					p.send(`{"jsonrpc":"2.0","id":2,"method":"session/request_permission","params":%s}`, permissionParams)
+					p.send(`{"jsonrpc":"2.0","id":2,"method":"session/request_permission","params":%s}`,
+						permissionParams)
 				case m.method == "end":
 					p.reply(prompt, `{"stopReason":"cancelled"}`)
 					prompt = p.until("session/prompt", "")
-					p.send(`{"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":%s}`, permissionParams)
+					p.send(`{"jsonrpc":"2.0","id":3,"method":"session/request_permission","params":%s}`,
+						permissionParams)
 				case m.method == "":
 					answers <- string(m.id) + " " + outcome(m)
 				}
@@ -209,7 +228,8 @@ var _ = Describe("a cancel", func() {
 	hold := mockclient.Answer{Hold: true}
 
 	It("answers what is open, and what comes before the turn ends, and nothing later", func() { // CANCEL-006, PERM-011
-		s, turn, answers := running(mockclient.Options{Policy: &mockclient.Policy{Rules: []mockclient.Rule{{Nth: 1, Answer: hold}, {Answer: mockclient.Answer{Kind: "allow_once"}}}}})
+		s, turn, answers := running(mockclient.Options{Policy: &mockclient.Policy{Rules: []mockclient.Rule{{Nth: 1,
+			Answer: hold}, {Answer: mockclient.Answer{Kind: "allow_once"}}}}})
 		_, err := s.Cancel()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(next(answers)).To(Equal("cancel"))
@@ -224,14 +244,16 @@ var _ = Describe("a cancel", func() {
 	})
 	It("is a close too, for what is asked or looked at after it", func() {
 		s, _, answers := running(mockclient.Options{Policy: mockclient.Always(hold)})
-		_, err := s.Editor().Send([]byte(`{"jsonrpc":"2.0","id":90,"method":"session/close","params":{"sessionId":"s"}}`))
+		_, err := s.Editor().Send([]byte(`{"jsonrpc":"2.0","id":90,"method":"session/close",` +
+			`"params":{"sessionId":"s"}}`))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(next(answers)).To(Equal("1 cancelled"))
 		notify(s, "late")
 		Expect(next(answers)).To(Equal("2 cancelled"))
 	})
 	It("answers a delayed request at once, and only once", func() {
-		s, _, answers := running(mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Kind: "allow_once", Delay: time.Hour})})
+		s, _, answers := running(mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Kind: "allow_once",
+			Delay: time.Hour})})
 		_, err := s.Cancel()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(next(answers)).To(Equal("cancel"))
@@ -255,7 +277,8 @@ var _ = Describe("a cancel", func() {
 		Expect(s.Editor().Held()).To(HaveLen(1))
 	})
 	It("leaves a request alone whose answer comes late on purpose", func() {
-		s, _, answers := running(mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Hold: true, AfterCancel: true})})
+		s, _, answers := running(mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Hold: true,
+			AfterCancel: true})})
 		_, err := s.Cancel()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(next(answers)).To(Equal("cancel"))
@@ -271,8 +294,10 @@ var _ = Describe("a cancel", func() {
 	It("leaves a request alone that was answered before its turn to be handled came", func() {
 		busy := make(chan struct{})
 		s, turn, answers := running(mockclient.Options{
-			Policy:   mockclient.Always(hold),
-			Handlers: map[string]func(*mockclient.Request){"slow": func(r *mockclient.Request) { <-busy; r.Reply(nil) }},
+			Policy: mockclient.Always(hold),
+			Handlers: map[string]func(*mockclient.Request){
+				"slow": func(r *mockclient.Request) { <-busy; r.Reply(nil) },
+			},
 		}, `{"jsonrpc":"2.0","id":8,"method":"slow"}`)
 		e := s.Editor()
 		asked := await(e.Transcript(), mockclient.PermissionRequested())
@@ -335,8 +360,11 @@ var _ = Describe("what counts requests", func() {
 	It("counts also one that was answered before its turn to be handled came", func() {
 		busy, answers := make(chan struct{}), make(chan string, 2)
 		e := edit(mockclient.Options{
-			Policy:   &mockclient.Policy{Rules: []mockclient.Rule{{Nth: 2, Answer: mockclient.Answer{Kind: "allow_once"}}}},
-			Handlers: map[string]func(*mockclient.Request){"slow": func(r *mockclient.Request) { <-busy; r.Reply(nil) }},
+			Policy: &mockclient.Policy{Rules: []mockclient.Rule{{Nth: 2,
+				Answer: mockclient.Answer{Kind: "allow_once"}}}},
+			Handlers: map[string]func(*mockclient.Request){
+				"slow": func(r *mockclient.Request) { <-busy; r.Reply(nil) },
+			},
 		}, func(p *peer) {
 			p.handshake()
 			p.send(`{"jsonrpc":"2.0","id":1,"method":"slow"}`)
@@ -365,7 +393,9 @@ var _ = Describe("requests that the editor refuses", func() {
 	It("have an error, until it refuses them no more", func() {
 		got := make(chan string, 3)
 		again := make(chan struct{})
-		e := edit(mockclient.Options{Handlers: map[string]func(*mockclient.Request){"odd": func(r *mockclient.Request) { r.Reply(nil) }}},
+		e := edit(mockclient.Options{
+			Handlers: map[string]func(*mockclient.Request){"odd": func(r *mockclient.Request) { r.Reply(nil) }},
+		},
 			func(p *peer) {
 				p.handshake()
 				got <- outcome(p.ask(1, "odd", `{}`))
@@ -385,7 +415,8 @@ var _ = Describe("$/cancel_request of the agent", func() {
 	It("ends an open request with -32800", func() { // RCANCEL-009
 		for _, ignore := range []bool{false, true} {
 			got := make(chan string, 1)
-			e := edit(mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Hold: true}), IgnoreCancelRequest: ignore}, func(p *peer) {
+			e := edit(mockclient.Options{Policy: mockclient.Always(mockclient.Answer{Hold: true}),
+				IgnoreCancelRequest: ignore}, func(p *peer) {
 				p.handshake()
 				p.send(`{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":%s}`, permissionParams)
 				p.send(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":"other"}}`)

@@ -196,7 +196,8 @@ var _ = Describe("an agent's process", func() {
 			It("is not taken to stay because of what outlives it", func() {
 				t := newTranscript()
 				a, err := mockclient.Start(within(), t, 0, mockclient.Command{
-					Path: self, Args: []string{"agent-parent", "plain"}, Keeper: how.keeper, Grace: 2 * time.Second, Linger: 3 * time.Second,
+					Path: self, Args: []string{"agent-parent", "plain"}, Keeper: how.keeper, Grace: 2 * time.Second,
+					Linger: 3 * time.Second,
 				})
 				Expect(err).NotTo(HaveOccurred())
 				await(t, named("ready"))
@@ -205,9 +206,11 @@ var _ = Describe("an agent's process", func() {
 				Expect(s.Survivors).To(HaveLen(1))
 			})
 			It("says what is wrong with a command that does not exist", func() {
-				_, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{Path: "no-such-agent", Keeper: how.keeper})
+				_, err := mockclient.Start(within(), newTranscript(), 0,
+					mockclient.Command{Path: "no-such-agent", Keeper: how.keeper})
 				Expect(err).To(MatchError(ContainSubstring(`starting agent "no-such-agent"`)))
-				_, err = mockclient.Start(within(), newTranscript(), 0, mockclient.Command{Path: self, Dir: "/no/such/dir", Keeper: how.keeper})
+				_, err = mockclient.Start(within(), newTranscript(), 0,
+					mockclient.Command{Path: self, Dir: "/no/such/dir", Keeper: how.keeper})
 				Expect(err).To(MatchError(ContainSubstring("no such file or directory")))
 			})
 		})
@@ -229,7 +232,9 @@ var _ = Describe("an agent's process", func() {
 		file := filepath.Join(GinkgoT().TempDir(), "started")
 		t := newTranscript()
 		a, err := mockclient.Start(within(), t, 0, mockclient.Command{
-			Path: "/bin/sh", Args: []string{"-c", `for i in 1 2 3 4 5 6 7 8 9; do echo "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}"; done; : > "$0"; read -r line`, file},
+			Path: "/bin/sh", Args: []string{"-c",
+				`for i in 1 2 3 4 5 6 7 8 9; do echo "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}"; done; : > "$0"; ` +
+					`read -r line`, file},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		a.SetPace(mockclient.Pace{Read: func() time.Duration { return 10 * time.Millisecond }})
@@ -247,7 +252,8 @@ var _ = Describe("an agent's process", func() {
 		}
 		dir := GinkgoT().TempDir()
 		a, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{
-			Path: "/bin/sh", Dir: dir, Args: []string{"-c", `until [ -e go ]; do :; done; : > reads; read -r line; read -r more`},
+			Path: "/bin/sh", Dir: dir, Args: []string{"-c",
+				`until [ -e go ]; do :; done; : > reads; read -r line; read -r more`},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		_, err = mockclient.NewEditor(a, mockclient.Options{}).Notify("m", nil)
@@ -280,7 +286,8 @@ var _ = Describe("an agent's process", func() {
 		Expect(os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)).To(Succeed())
 		_, err = e.Notify("after", nil)
 		Expect(err).NotTo(HaveOccurred())
-		Expect(kinds(t, transcript.Editor)).To(Equal([]string{"notification", "notification", "written", "notification"}))
+		Expect(kinds(t, transcript.Editor)).
+			To(Equal([]string{"notification", "notification", "written", "notification"}))
 	})
 
 	It("is busy while a process of its tree runs, and not while all wait", func() {
@@ -289,13 +296,15 @@ var _ = Describe("an agent's process", func() {
 		}
 		dir := GinkgoT().TempDir()
 		a, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{
-			Path: "/bin/sh", Dir: dir, Args: []string{"-c", `sh -c 'until [ -e go ]; do :; done; : > waits; read -r line' <&0 & read -r line; wait`},
+			Path: "/bin/sh", Dir: dir, Args: []string{"-c",
+				`sh -c 'until [ -e go ]; do :; done; : > waits; read -r line' <&0 & read -r line; wait`},
 		})
 		Expect(err).NotTo(HaveOccurred())
 		Eventually(a.Busy).WithTimeout(patient).Should(BeTrue())
 		Expect(a.Busy()).To(BeTrue(), "the child never waits")
 		Expect(os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)).To(Succeed())
-		Eventually(func() error { _, err := os.Stat(filepath.Join(dir, "waits")); return err }).WithTimeout(patient).Should(Succeed())
+		Eventually(func() error { _, err := os.Stat(filepath.Join(dir, "waits")); return err }).WithTimeout(patient).
+			Should(Succeed())
 		Eventually(a.Busy).WithTimeout(patient).Should(BeFalse())
 		a.Stop(within())
 		Expect(a.Busy()).To(BeFalse(), "it has ended")
@@ -318,12 +327,14 @@ var _ = Describe("an agent's process", func() {
 	It("does not start when the context has ended", func() {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(fmt.Errorf("too late"))
-		_, err := mockclient.Start(ctx, newTranscript(), 0, mockclient.Command{Path: self, Args: []string{"agent-deaf"}, Keeper: keeperCommand})
+		_, err := mockclient.Start(ctx, newTranscript(), 0,
+			mockclient.Command{Path: self, Args: []string{"agent-deaf"}, Keeper: keeperCommand})
 		Expect(err).To(MatchError(ContainSubstring("too late")))
 	})
 
 	It("says so when the keeper is no keeper", func() {
-		_, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{Path: self, Keeper: []string{"/bin/true"}})
+		_, err := mockclient.Start(within(), newTranscript(), 0,
+			mockclient.Command{Path: self, Keeper: []string{"/bin/true"}})
 		Expect(err).To(MatchError(ContainSubstring("must be a command that calls KeeperMain")))
 	})
 

@@ -13,9 +13,12 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 )
 
-const everything = `{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},` +
-	`"mcpCapabilities":{"http":true},"auth":{"logout":{}},"sessionCapabilities":{"list":{},"delete":{},"additionalDirectories":{},"resume":{},"close":{}}},` +
-	`"authMethods":[{"id":"key","name":"Key"},{"id":"login","name":"Log in","type":"terminal","args":["child-ok"],"env":{"L":"1"}},{"id":"odd","name":"Odd","type":"future"}]}`
+const everything = `{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"promptCapabilities":{"image":true,` +
+	`"audio":true,"embeddedContext":true},` +
+	`"mcpCapabilities":{"http":true},"auth":{"logout":{}},"sessionCapabilities":{"list":{},"delete":{},` +
+	`"additionalDirectories":{},"resume":{},"close":{}}},` +
+	`"authMethods":[{"id":"key","name":"Key"},{"id":"login","name":"Log in","type":"terminal","args":["child-ok"],` +
+	`"env":{"L":"1"}},{"id":"odd","name":"Odd","type":"future"}]}`
 
 // scripted answers each method with a result; an answer that begins with "!" is
 // an error code. It records what it got.
@@ -57,14 +60,18 @@ func start(answers map[string]string) (*mockclient.Editor, chan msg) {
 var _ = Describe("session methods", func() {
 	ctx := context.Background()
 	It("send what the protocol wants", func() { // SESSION-010, LOAD-002, DIRS-004, RESUME-002
-		e, got := start(map[string]string{"session/new": `{"sessionId":"s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]}}`,
+		e, got := start(map[string]string{"session/new": `{"sessionId":"s","modes":{"currentModeId":"a",` +
+			`"availableModes":[{"id":"a","name":"A"}]}}`,
 			"session/set_config_option": `{"configOptions":[{"id":"m"}]}`})
-		o := mockclient.SessionOptions{Cwd: "/", Additional: []string{"/tmp"}, MCP: []any{mockclient.MCPServer{Name: "n", Command: "/c", Args: []string{}, Env: []mockclient.EnvVariable{}}},
+		o := mockclient.SessionOptions{Cwd: "/", Additional: []string{"/tmp"},
+			MCP: []any{mockclient.MCPServer{Name: "n", Command: "/c", Args: []string{},
+				Env: []mockclient.EnvVariable{}}},
 			Meta: mockclient.TraceContext("00-1-2-01", "", "b=1")}
 		s, err := e.NewSession(ctx, o)
 		Expect(err).NotTo(HaveOccurred())
 		params := func() string { return string((<-got).v.Get("params").Raw()) }
-		want := `"_meta":{"baggage":"b=1","traceparent":"00-1-2-01"},"additionalDirectories":["/tmp"],"cwd":"/","mcpServers":[{"name":"n","command":"/c","args":[],"env":[]}]`
+		want := `"_meta":{"baggage":"b=1","traceparent":"00-1-2-01"},"additionalDirectories":["/tmp"],"cwd":"/",` +
+			`"mcpServers":[{"name":"n","command":"/c","args":[],"env":[]}]`
 		Expect(params()).To(Equal("{" + want + "}")) // SESSION-017
 		_, err = e.LoadSession(ctx, "old", o)
 		Expect(err).NotTo(HaveOccurred())
@@ -104,32 +111,37 @@ var _ = Describe("session methods", func() {
 		Expect(err).NotTo(HaveOccurred())
 		<-got
 		<-got
-		Expect(string((<-got).v.Get("params").Raw())).To(Equal(`{"configId":"b","sessionId":"s","type":"boolean","value":false}`))
+		Expect(string((<-got).v.Get("params").Raw())).
+			To(Equal(`{"configId":"b","sessionId":"s","type":"boolean","value":false}`))
 	})
-	It("are not sent to an agent that does not advertise them", func() { // LOAD-001, RESUME-001, LIST-001, CLOSE-001, DELETE-001, AUTH-010
-		e, got := start(map[string]string{"initialize": `{"protocolVersion":1}`, "session/new": `{"sessionId":"s"}`})
-		s, err := e.NewSession(ctx, mockclient.SessionOptions{Cwd: "/"})
-		Expect(err).NotTo(HaveOccurred())
-		<-got
-		o := mockclient.SessionOptions{Cwd: "/"}
-		var not *mockclient.NotAdvertised
-		_, err = e.LoadSession(ctx, "x", o)
-		Expect(errors.As(err, &not)).To(BeTrue())
-		Expect(not.Capability).To(Equal("agentCapabilities.loadSession"))
-		_, err = e.ResumeSession(ctx, "x", o)
-		Expect(errors.As(err, &not)).To(BeTrue())
-		_, err = e.ListSessions(ctx, "", "")
-		Expect(errors.As(err, &not)).To(BeTrue())
-		Expect(errors.As(s.CloseSession(ctx), &not)).To(BeTrue())
-		Expect(errors.As(e.DeleteSession(ctx, "x"), &not)).To(BeTrue())
-		Expect(errors.As(e.Logout(ctx), &not)).To(BeTrue())
-		Expect(e.Authenticate(ctx, "key")).To(MatchError(ContainSubstring(`no authentication method "key"`)))                                                               // AUTH-005
-		for _, block := range []mockclient.Content{mockclient.Image("image/png", nil), mockclient.Audio("audio/wav", nil), mockclient.TextResource("file:///x", "", "x")} { // PROMPT-002
-			_, err = s.Prompt(ctx, block).Wait(ctx)
+	It("are not sent to an agent that does not advertise them",
+		func() { // LOAD-001, RESUME-001, LIST-001, CLOSE-001, DELETE-001, AUTH-010
+			e, got := start(map[string]string{"initialize": `{"protocolVersion":1}`,
+				"session/new": `{"sessionId":"s"}`})
+			s, err := e.NewSession(ctx, mockclient.SessionOptions{Cwd: "/"})
+			Expect(err).NotTo(HaveOccurred())
+			<-got
+			o := mockclient.SessionOptions{Cwd: "/"}
+			var not *mockclient.NotAdvertised
+			_, err = e.LoadSession(ctx, "x", o)
 			Expect(errors.As(err, &not)).To(BeTrue())
-		}
-		Expect(got).To(BeEmpty())
-	})
+			Expect(not.Capability).To(Equal("agentCapabilities.loadSession"))
+			_, err = e.ResumeSession(ctx, "x", o)
+			Expect(errors.As(err, &not)).To(BeTrue())
+			_, err = e.ListSessions(ctx, "", "")
+			Expect(errors.As(err, &not)).To(BeTrue())
+			Expect(errors.As(s.CloseSession(ctx), &not)).To(BeTrue())
+			Expect(errors.As(e.DeleteSession(ctx, "x"), &not)).To(BeTrue())
+			Expect(errors.As(e.Logout(ctx), &not)).To(BeTrue())
+			Expect(e.Authenticate(ctx, "key")).
+				To(MatchError(ContainSubstring(`no authentication method "key"`))) // AUTH-005
+			for _, block := range []mockclient.Content{mockclient.Image("image/png", nil),
+				mockclient.Audio("audio/wav", nil), mockclient.TextResource("file:///x", "", "x")} { // PROMPT-002
+				_, err = s.Prompt(ctx, block).Wait(ctx)
+				Expect(errors.As(err, &not)).To(BeTrue())
+			}
+			Expect(got).To(BeEmpty())
+		})
 	It("never hands a terminal login to authenticate", func() { // AUTH-004
 		e, _ := start(map[string]string{})
 		Expect(e.Authenticate(ctx, "login")).To(MatchError(ContainSubstring("TerminalLogin")))
@@ -145,7 +157,8 @@ var _ = Describe("session methods", func() {
 		Expect(err).To(MatchError(ContainSubstring("initialize has not been answered")))
 	})
 	It("follow cursors to the end, and notice one that goes in circles", func() { // LIST-010, LIST-016
-		pages := []string{`{"sessions":[{"sessionId":"1","cwd":"/","title":"T","additionalDirectories":["/b"]}],"nextCursor":"c 1"}`, `{"sessions":[{"sessionId":"2","cwd":"/"}],"nextCursor":null}`}
+		pages := []string{`{"sessions":[{"sessionId":"1","cwd":"/","title":"T","additionalDirectories":["/b"]}],` +
+			`"nextCursor":"c 1"}`, `{"sessions":[{"sessionId":"2","cwd":"/"}],"nextCursor":null}`}
 		run := func(next func(n int) string) ([]mockclient.SessionInfo, []string, error) {
 			var cursors []string
 			e := edit(mockclient.Options{}, func(p *peer) {
@@ -168,7 +181,8 @@ var _ = Describe("session methods", func() {
 		all, cursors, err := run(func(n int) string { return pages[n] })
 		Expect(err).NotTo(HaveOccurred())
 		Expect(cursors).To(Equal([]string{`{"cwd":"/w"}`, `{"cursor":"c 1","cwd":"/w"}`}))
-		Expect(all).To(Equal([]mockclient.SessionInfo{{ID: "1", Cwd: "/", Title: "T", Additional: []string{"/b"}}, {ID: "2", Cwd: "/"}})) // DIRS-009
+		Expect(all).To(Equal([]mockclient.SessionInfo{{ID: "1", Cwd: "/", Title: "T", Additional: []string{"/b"}},
+			{ID: "2", Cwd: "/"}})) // DIRS-009
 		_, _, err = run(func(int) string { return pages[0] })
 		Expect(err).To(MatchError(ContainSubstring("came twice")))
 		e, _ := start(map[string]string{})
@@ -186,8 +200,10 @@ var _ = Describe("session methods", func() {
 	},
 		Entry("load", map[string]string{}, "session/load", 0),
 		Entry("resume when load fails", map[string]string{"session/load": "!-32002"}, "session/resume", 1),
-		Entry("new when both fail", map[string]string{"session/load": "!-32002", "session/resume": "!-32002"}, "session/new", 2),
-		Entry("new when neither is advertised", map[string]string{"initialize": `{"protocolVersion":1}`}, "session/new", 2),
+		Entry("new when both fail", map[string]string{"session/load": "!-32002", "session/resume": "!-32002"},
+			"session/new", 2),
+		Entry("new when neither is advertised", map[string]string{"initialize": `{"protocolVersion":1}`}, "session/new",
+			2),
 	)
 	It("confine each session to its own directories", func() { // several at once
 		a, b := GinkgoT().TempDir(), GinkgoT().TempDir()
@@ -200,8 +216,10 @@ var _ = Describe("session methods", func() {
 			p.reply(p.until("session/new", ""), `{"sessionId":"b"}`)
 			p.until("go", "")
 			var answers []string
-			for i, params := range []string{`"a","path":"` + a, `"a","path":"` + b, `"b","path":"` + b, `"b","path":"` + a} {
-				answers = append(answers, p.ask(i, "fs/read_text_file", `{"sessionId":`+params+`/f"}`).v.Path("result.content").Text())
+			for i, params := range []string{`"a","path":"` + a, `"a","path":"` + b, `"b","path":"` + b,
+				`"b","path":"` + a} {
+				answers = append(answers, p.ask(i, "fs/read_text_file", `{"sessionId":`+params+`/f"}`).
+					v.Path("result.content").Text())
 			}
 			got <- answers
 		})
@@ -249,7 +267,8 @@ var _ = Describe("session methods", func() {
 var _ = Describe("content", func() {
 	It("is made from files, as the agent can take it", func() {
 		dir := GinkgoT().TempDir()
-		for name, data := range map[string]string{"a.png": "\x89PNG\xff", "a.wav": "RIFF\xff", "a.go": "package a\n", "b.bin": "\xff\x00"} {
+		for name, data := range map[string]string{"a.png": "\x89PNG\xff", "a.wav": "RIFF\xff", "a.go": "package a\n",
+			"b.bin": "\xff\x00"} {
 			Expect(os.WriteFile(dir+"/"+name, []byte(data), 0o600)).To(Succeed())
 		}
 		e, _ := start(map[string]string{})
@@ -260,11 +279,17 @@ var _ = Describe("content", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return c
 		}
-		Expect(attach("a.png", "", all)).To(Equal(mockclient.Content{"type": "image", "mimeType": "image/png", "data": base64.StdEncoding.EncodeToString([]byte("\x89PNG\xff"))}))
+		Expect(attach("a.png", "", all)).
+			To(Equal(mockclient.Content{"type": "image", "mimeType": "image/png",
+				"data": base64.StdEncoding.EncodeToString([]byte("\x89PNG\xff"))}))
 		Expect(attach("a.wav", "", all)).To(HaveKeyWithValue("type", "audio"))
-		Expect(attach("a.go", "", all)).To(Equal(mockclient.TextResource("file://"+dir+"/a.go", "text/x-go", "package a\n")))
-		Expect(attach("b.bin", "", all)).To(Equal(mockclient.BlobResource("file://"+dir+"/b.bin", "application/octet-stream", []byte("\xff\x00"))))
-		Expect(attach("a.png", "", nil)).To(Equal(mockclient.Content{"type": "resource_link", "name": "a.png", "uri": "file://" + dir + "/a.png", "mimeType": "image/png", "size": 5}))
+		Expect(attach("a.go", "", all)).
+			To(Equal(mockclient.TextResource("file://"+dir+"/a.go", "text/x-go", "package a\n")))
+		Expect(attach("b.bin", "", all)).
+			To(Equal(mockclient.BlobResource("file://"+dir+"/b.bin", "application/octet-stream", []byte("\xff\x00"))))
+		Expect(attach("a.png", "", nil)).
+			To(Equal(mockclient.Content{"type": "resource_link", "name": "a.png", "uri": "file://" + dir + "/a.png",
+				"mimeType": "image/png", "size": 5}))
 		Expect(attach("a.go", "text", nil)).To(Equal(mockclient.Text("package a\n")))
 		for name, kind := range map[string]string{"none": "", "b.bin": "text", "a.go": "video"} {
 			_, err := mockclient.Attach(dir+"/"+name, kind, all)
@@ -282,7 +307,8 @@ var _ = Describe("capabilities", func() {
 		c.Set("fs.readTextFile", false)
 		c.Set("elicitation.form", map[string]any{})
 		c.Set("terminal", nil)
-		Expect(c).To(Equal(mockclient.Capabilities{"fs": map[string]any{"readTextFile": false, "writeTextFile": true}, "elicitation": map[string]any{"form": map[string]any{}}}))
+		Expect(c).To(Equal(mockclient.Capabilities{"fs": map[string]any{"readTextFile": false, "writeTextFile": true},
+			"elicitation": map[string]any{"form": map[string]any{}}}))
 		Expect(c.On("elicitation.form")).To(BeTrue())
 		Expect(c.On("elicitation.url")).To(BeFalse())
 		Expect(e.InitializeParams()["clientCapabilities"]).To(HaveKeyWithValue("terminal", true))

@@ -60,27 +60,33 @@ func create(command string, more ...string) string {
 var _ = Describe("a scripted terminal", func() {
 	It("runs nothing, and obeys the order of life", func() { // TERM-010, 012, 013, 014, 015, 017
 		got, e := talk(mockclient.Options{},
-			create("rm -rf /"), "output"+onT, "wait_for_exit"+onT, "kill"+onT, "output"+onT, "wait_for_exit"+onT, "release"+onT,
+			create("rm -rf /"), "output"+onT, "wait_for_exit"+onT, "kill"+onT, "output"+onT, "wait_for_exit"+onT,
+			"release"+onT,
 			"output"+onT, "wait_for_exit"+onT, "kill"+onT, "release"+onT)
 		Expect(got).To(Equal([]string{
 			"created", `{"output":"","truncated":false,"exitStatus":{"exitCode":0}}`, `{"exitCode":0}`, `{}`,
 			`{"output":"","truncated":false,"exitStatus":{"exitCode":0}}`, `{"exitCode":0}`, `{}`,
 			"error -32002", "error -32002", "error -32002", "error -32002"}))
-		Expect(kinds(e.Transcript(), transcript.Terminal)).To(Equal([]string{"term-started", "term-exit", "term-released"}))
+		Expect(kinds(e.Transcript(), transcript.Terminal)).
+			To(Equal([]string{"term-started", "term-exit", "term-released"}))
 		Expect(e.Terminals()).To(ConsistOf(And(HaveField("Released", true), HaveField("Command", "rm -rf /"))))
 	})
 	It("does what the script says", func() {
 		o := mockclient.Options{Terminals: &mockclient.Terminals{Script: []mockclient.ScriptedCommand{
-			{Match: "go test*", Output: "FAIL é\n", Exit: 1}, {Match: "sleep *", Hold: true}, {Match: "crash", Signal: "SIGSEGV"},
+			{Match: "go test*", Output: "FAIL é\n", Exit: 1}, {Match: "sleep *", Hold: true},
+			{Match: "crash", Signal: "SIGSEGV"},
 			{Match: "full", Error: &mockclient.RPCError{Code: -32603, Message: "no more terminals"}},
 		}}}
-		got, e := talk(o, create("go test ./..."), "output"+onT, create("go test x", `,"outputByteLimit":3`), "output"+onT,
-			create("crash"), "wait_for_exit"+onT, create("full"), create("sleep 1"), "output"+onT, "kill"+onT, "output"+onT)
+		got, e := talk(o, create("go test ./..."), "output"+onT, create("go test x", `,"outputByteLimit":3`),
+			"output"+onT,
+			create("crash"), "wait_for_exit"+onT, create("full"), create("sleep 1"), "output"+onT, "kill"+onT,
+			"output"+onT)
 		Expect(got).To(Equal([]string{
 			"created", `{"output":"FAIL é\n","truncated":false,"exitStatus":{"exitCode":1}}`,
 			"created", `{"output":"é\n","truncated":true,"exitStatus":{"exitCode":1}}`,
 			"created", `{"signal":"SIGSEGV"}`, "error -32603",
-			"created", `{"output":"","truncated":false}`, `{}`, `{"output":"","truncated":false,"exitStatus":{"signal":"SIGKILL"}}`}))
+			"created", `{"output":"","truncated":false}`, `{}`,
+			`{"output":"","truncated":false,"exitStatus":{"signal":"SIGKILL"}}`}))
 		for _, t := range e.Terminals() {
 			Expect(t.Released).To(BeFalse(), "the ledger knows what was never released")
 		}
@@ -109,9 +115,12 @@ var _ = Describe("a scripted terminal", func() {
 		Eventually(got).Should(Receive(Equal(`{"exitCode":5}`)))
 	})
 	It("refuses what is malformed or leaves the workspace", func() {
-		got, _ := talk(mockclient.Options{}, "create", `create ,"command":7`, create("x", `,"cwd":"relative"`), create("x", `,"cwd":"/"`),
-			create("x", `,"cwd":"$DIR/none"`), create("x", `,"cwd":"$DIR"`), `output ,"terminalId":7`, `output ,"terminalId":"none"`)
-		Expect(got).To(Equal([]string{"error -32602", "error -32602", "error -32602", "error -32602", "error -32002", "created", "error -32602", "error -32002"}))
+		got, _ := talk(mockclient.Options{}, "create", `create ,"command":7`, create("x", `,"cwd":"relative"`),
+			create("x", `,"cwd":"/"`),
+			create("x", `,"cwd":"$DIR/none"`), create("x", `,"cwd":"$DIR"`), `output ,"terminalId":7`,
+			`output ,"terminalId":"none"`)
+		Expect(got).To(Equal([]string{"error -32602", "error -32602", "error -32602", "error -32602", "error -32002",
+			"created", "error -32602", "error -32002"}))
 	})
 })
 
@@ -122,7 +131,8 @@ var _ = Describe("a real terminal", func() {
 		}
 	})
 	real := func(allow ...string) mockclient.Options {
-		return mockclient.Options{Terminals: &mockclient.Terminals{Real: true, Allow: allow, Env: []string{"PATH=/usr/bin:/bin", "A=1"}}}
+		return mockclient.Options{Terminals: &mockclient.Terminals{Real: true, Allow: allow,
+			Env: []string{"PATH=/usr/bin:/bin", "A=1"}}}
 	}
 	script := func(text string) string {
 		path := GinkgoT().TempDir() + "/script"
@@ -131,7 +141,8 @@ var _ = Describe("a real terminal", func() {
 	}
 	It("runs allowed commands on a pty, with their environment", func() {
 		path := script("tty -s && echo \"on a tty $A $B\"; pwd; exit 3")
-		got, e := talk(real(path), create(path, `,"env":[{"name":"B","value":"2"}]`), "wait_for_exit"+onT, "output"+onT, "release"+onT)
+		got, e := talk(real(path), create(path, `,"env":[{"name":"B","value":"2"}]`), "wait_for_exit"+onT, "output"+onT,
+			"release"+onT)
 		Expect(got[1]).To(Equal(`{"exitCode":3}`))
 		Expect(got[2]).To(HavePrefix(`{"output":"on a tty 1 2\r\n/`))
 		Expect(kinds(e.Transcript(), transcript.Terminal)).To(HaveEach(HavePrefix("term-")))
@@ -145,7 +156,8 @@ var _ = Describe("a real terminal", func() {
 	})
 	It("kills, keeps the output, and frees", func() {
 		path := script("echo begun; exec sleep 1000")
-		got, e := talk(real("*"), create(path), "kill"+onT, "wait_for_exit"+onT, "output"+onT, "release"+onT, "output"+onT)
+		got, e := talk(real("*"), create(path), "kill"+onT, "wait_for_exit"+onT, "output"+onT, "release"+onT,
+			"output"+onT)
 		Expect(got[1:3]).To(Equal([]string{`{}`, `{"signal":"SIGKILL"}`}))
 		Expect(got[4:]).To(Equal([]string{`{}`, "error -32002"}))
 		Expect(e.Terminals()[0].Exit.Signal).To(Equal("SIGKILL"))
@@ -162,9 +174,11 @@ var _ = Describe("a real terminal", func() {
 		path := script("setsid sleep 1000 & trap '' HUP; sleep 1000 & echo ok; wait")
 		got, e := talk(real("*"), create(path), "output"+onT)
 		Expect(got[0]).To(Equal("created"))
-		o := e.Transcript().Await(within(), 0, transcript.First("output", func(e transcript.Entry) bool { return e.Kind == transcript.TermOutput }))
+		o := e.Transcript().Await(within(), 0,
+			transcript.First("output", func(e transcript.Entry) bool { return e.Kind == transcript.TermOutput }))
 		Expect(o.Met()).To(BeTrue())
-		started := await(e.Transcript(), transcript.First("start", func(e transcript.Entry) bool { return e.Kind == transcript.TermStarted }))
+		started := await(e.Transcript(),
+			transcript.First("start", func(e transcript.Entry) bool { return e.Kind == transcript.TermStarted }))
 		pid := started.JSON().Get("pid").Text()
 		mark := ""
 		env, _ := os.ReadFile("/proc/" + pid + "/environ")
@@ -219,7 +233,8 @@ func FuzzRange(f *testing.F) {
 	f.Add("", 1, 0)
 	f.Fuzz(func(t *testing.T, text string, line, limit int) {
 		line, limit = max(1, line%100), max(0, limit%100)
-		before, part, after := mockclient.Range(text, 1, line-1), mockclient.Range(text, line, limit), mockclient.Range(text, line+limit, -1)
+		before, part, after := mockclient.Range(text, 1, line-1), mockclient.Range(text, line, limit),
+			mockclient.Range(text, line+limit, -1)
 		if before+part+after != text {
 			t.Fatalf("%q + %q + %q is not %q", before, part, after, text)
 		}

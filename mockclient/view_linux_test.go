@@ -47,7 +47,8 @@ func init() {
 		all, _ := filepath.Glob("/proc/[0-9]*")
 		tell("processes", len(all))
 		tell("parent", os.Getppid())
-		for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGSEGV} {
+		for _, s := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGTERM, syscall.SIGQUIT,
+			syscall.SIGSEGV} {
 			_ = syscall.Kill(1, s)
 		}
 		_, err = os.ReadFile("/proc/1/environ")
@@ -87,7 +88,8 @@ var _ = Describe("an agent with a view of its own", func() {
 			Path: self, Args: args, Keeper: keeperCommand, Dir: at.work, Env: []string{"PATH=/usr/bin:/bin"},
 			Isolation: &isolate.Isolation{
 				Helper: []string{self, "isolate"}, Dir: at.work,
-				View: &isolate.View{Write: []string{at.work}, Read: []string{self, read}, Hide: []string{filepath.Join(at.tools, "out")}},
+				View: &isolate.View{Write: []string{at.work}, Read: []string{self, read},
+					Hide: []string{filepath.Join(at.tools, "out")}},
 			},
 		})
 		Expect(err).NotTo(HaveOccurred())
@@ -100,12 +102,14 @@ var _ = Describe("an agent with a view of its own", func() {
 		}
 		root, err := filepath.EvalSymlinks(GinkgoT().TempDir())
 		Expect(err).NotTo(HaveOccurred())
-		at = place{filepath.Join(root, "home", "secret"), filepath.Join(root, "home", "socket"), filepath.Join(root, "work"),
+		at = place{filepath.Join(root, "home", "secret"), filepath.Join(root, "home", "socket"),
+			filepath.Join(root, "work"),
 			filepath.Join(root, "tools")}
 		for _, dir := range []string{filepath.Dir(at.secret), at.work, filepath.Join(at.tools, "out")} {
 			Expect(os.MkdirAll(dir, 0o755)).To(Succeed())
 		}
-		for _, path := range []string{at.secret, filepath.Join(at.tools, "tool"), filepath.Join(at.tools, "out", "results.json")} {
+		for _, path := range []string{at.secret, filepath.Join(at.tools, "tool"),
+			filepath.Join(at.tools, "out", "results.json")} {
 			Expect(os.WriteFile(path, []byte("text"), 0o644)).To(Succeed())
 		}
 		Expect(os.Symlink(at.tools, filepath.Join(root, "link"))).To(Succeed())
@@ -185,8 +189,9 @@ var _ = Describe("an agent with a view of its own", func() {
 	})
 
 	It("takes a keeper", func() {
-		_, err := mockclient.Start(within(), newTranscript(), 0, mockclient.Command{Path: self, Isolation: &isolate.Isolation{
-			Helper: []string{self, "isolate"}, Dir: at.work, View: &isolate.View{Write: []string{at.work}}}})
+		_, err := mockclient.Start(within(), newTranscript(), 0,
+			mockclient.Command{Path: self, Isolation: &isolate.Isolation{
+				Helper: []string{self, "isolate"}, Dir: at.work, View: &isolate.View{Write: []string{at.work}}}})
 		Expect(err).To(MatchError(ContainSubstring("requires a keeper")))
 	})
 })
@@ -198,6 +203,7 @@ func views() bool {
 	if os.Getenv("ACP_TEST_NO_NAMESPACES") != "" {
 		return err == nil
 	}
-	Expect(err).NotTo(HaveOccurred(), "allow mount and process namespaces on this machine, or set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")
+	Expect(err).NotTo(HaveOccurred(),
+		"allow mount and process namespaces on this machine, or set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")
 	return true
 }

@@ -49,8 +49,10 @@ var _ = Describe("writing", func() {
 			Expect(c.Entry.Seq).To(BeNumerically(">", 0))
 			Expect(e.Agent().Flush(within())).To(Succeed())
 		})
-		Expect(reads).To(Equal([]string{"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"b\"}\n"}))
-		Expect(kinds(e.Transcript(), transcript.Editor)).To(Equal([]string{"notification", "request", "written", "written"}))
+		Expect(reads).To(Equal([]string{"{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n" +
+			"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"b\"}\n"}))
+		Expect(kinds(e.Transcript(), transcript.Editor)).
+			To(Equal([]string{"notification", "request", "written", "written"}))
 	})
 	It("sends raw bytes as they are", func() {
 		reads, e := taken(func(e *mockclient.Editor) {
@@ -145,9 +147,11 @@ var _ = Describe("reading", func() {
 		const n = 100_000
 		e := edit(mockclient.Options{}, func(p *peer) {
 			for i := range n {
-				p.update("s", fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%d"}}`, i))
+				p.update("s", fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text",`+
+					`"text":"%d"}}`, i))
 			}
-			p.update("s", `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+strings.Repeat("y", 64<<20)+`"}}`)
+			p.update("s", `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`+
+				strings.Repeat("y", 64<<20)+`"}}`)
 			p.send(`{"jsonrpc":"2.0","method":"end"}`)
 		})
 		await(e.Transcript(), named("end"))

@@ -9,7 +9,8 @@ import (
 )
 
 var _ = Describe("cancelling", func() {
-	write := reply(say("I write."), callTool("c1", "write_file", map[string]any{"path": "x.txt", "content": "hi"}), finish("tool_calls"))
+	write := reply(say("I write."), callTool("c1", "write_file", map[string]any{"path": "x.txt", "content": "hi"}),
+		finish("tool_calls"))
 
 	var (
 		m *modelServer
@@ -73,7 +74,8 @@ var _ = Describe("cancelling", func() {
 	})
 
 	It("kills a command and its children", func() {
-		begin(nil, reply(callTool("c1", "run_shell", map[string]any{"command": "sleep 100 & sleep 100"}), finish("tool_calls")))
+		begin(nil, reply(callTool("c1", "run_shell", map[string]any{"command": "sleep 100 & sleep 100"}),
+			finish("tool_calls")))
 		id := e.prompt(s, "Run")
 		e.await("start", 0, func(f frame) bool { return f.up("status") == "in_progress" })
 		e.cancel(s)
@@ -84,7 +86,8 @@ var _ = Describe("cancelling", func() {
 	})
 
 	It("kills and releases a terminal of the editor", func() {
-		begin(object{"terminal": true}, reply(callTool("c1", "run_shell", map[string]any{"command": "sleep 100"}), finish("tool_calls")))
+		begin(object{"terminal": true},
+			reply(callTool("c1", "run_shell", map[string]any{"command": "sleep 100"}), finish("tool_calls")))
 		waiting := make(chan any, 1)
 		e.onRequest(func(f frame) any {
 			switch f.method() {
@@ -138,7 +141,8 @@ var _ = Describe("cancelling", func() {
 
 	It("concerns only the session it names", func() {
 		begin(nil)
-		m.byPrompt = map[string][][]step{"one": {reply(hold("a"))}, "two": {reply(hold("b"), say("Fine."), finish("stop"))}}
+		m.byPrompt = map[string][][]step{"one": {reply(hold("a"))},
+			"two": {reply(hold("b"), say("Fine."), finish("stop"))}}
 		other := e.newSession(GinkgoT().TempDir())
 		first, second := e.prompt(s, "one"), e.prompt(other, "two")
 		<-m.gate("a").reached
@@ -168,6 +172,7 @@ var _ = Describe("cancelling", func() {
 		Expect(e.stopReason(id)).To(Equal("cancelled"))
 		usable()
 		Expect(m.messages(1)).To(HaveExactElements(
-			"user: First", "assistant: ", HavePrefix("tool: Error: cancelled"), "assistant: [interrupted]", "user: And now?"))
+			"user: First", "assistant: ", HavePrefix("tool: Error: cancelled"), "assistant: [interrupted]",
+			"user: And now?"))
 	})
 })

@@ -26,9 +26,10 @@ func canaryServer(song string) *mcp.Server {
 	type input struct {
 		Fail bool `json:"fail,omitempty"`
 	}
-	mcp.AddTool(s, &mcp.Tool{Name: "sing", Description: "Sings"}, func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
-		return &mcp.CallToolResult{IsError: in.Fail, Content: []mcp.Content{&mcp.TextContent{Text: song}}}, nil, nil
-	})
+	mcp.AddTool(s, &mcp.Tool{Name: "sing", Description: "Sings"},
+		func(_ context.Context, _ *mcp.CallToolRequest, in input) (*mcp.CallToolResult, any, error) {
+			return &mcp.CallToolResult{IsError: in.Fail, Content: []mcp.Content{&mcp.TextContent{Text: song}}}, nil, nil
+		})
 	return s
 }
 
@@ -38,14 +39,16 @@ var _ = Describe("MCP servers", func() {
 		m := newModelServer(reply(callTool("c1", "mcp__bird__sing", args), finish("tool_calls")), answer("Done."))
 		e := start(launch{model: m})
 		broken := object{"name": "broken", "command": "/nonexistent", "args": []any{}, "env": []any{}}
-		s := e.ok(e.request("session/new", object{"cwd": "/", "mcpServers": []any{server, broken, "not a server"}}))["sessionId"].(string)
+		s := e.ok(e.request("session/new",
+			object{"cwd": "/", "mcpServers": []any{server, broken, "not a server"}}))["sessionId"].(string)
 		Expect(e.stopReason(e.prompt(s, "Sing"))).To(Equal("end_turn"))
 		Expect(m.tools(0)).To(ContainElement("mcp__bird__sing"))
 		told := m.messages(1)
 		return e, told[len(told)-1]
 	}
 	stdio := func() object {
-		return object{"name": "bird", "command": os.Args[0], "args": []any{}, "env": []any{object{"name": "REFAGENT_TEST_MCP", "value": "tweet"}}}
+		return object{"name": "bird", "command": os.Args[0], "args": []any{},
+			"env": []any{object{"name": "REFAGENT_TEST_MCP", "value": "tweet"}}}
 	}
 
 	It("over stdio offer their tools; broken ones are left out", func() {
@@ -65,7 +68,8 @@ var _ = Describe("MCP servers", func() {
 		}, nil)
 		web := httptest.NewServer(h)
 		DeferCleanup(web.Close)
-		_, told := sing(object{"type": "http", "name": "bird", "url": web.URL, "headers": []any{object{"name": "X-Song", "value": "yes"}}}, object{})
+		_, told := sing(object{"type": "http", "name": "bird", "url": web.URL,
+			"headers": []any{object{"name": "X-Song", "value": "yes"}}}, object{})
 		Expect(told).To(Equal("tool: chirp"))
 		Expect(got).To(Equal("yes"))
 	})

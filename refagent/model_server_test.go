@@ -65,7 +65,8 @@ func callTools(calls ...toolCall) step {
 
 func usage(total int) step {
 	return func(_ *modelServer, w http.ResponseWriter, _ *http.Request) bool {
-		sse(w, fmt.Sprintf(`{"id":"r","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":%d}}`, total))
+		sse(w, fmt.Sprintf(`{"id":"r","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,`+
+			`"total_tokens":%d}}`, total))
 		return true
 	}
 }

@@ -30,7 +30,8 @@ func TestRetryWaitIsWhatTheServerAsksForButNotForEver(t *testing.T) {
 			r.Header.Set(c.header, c.value)
 		}
 		g := NewWithT(t)
-		g.Expect(retryWait(500*time.Millisecond, maxRetryWait, c.attempt, r)).To(Equal(c.want), "%s: %s, attempt %d", c.header, c.value, c.attempt)
+		g.Expect(retryWait(500*time.Millisecond, maxRetryWait, c.attempt, r)).
+			To(Equal(c.want), "%s: %s, attempt %d", c.header, c.value, c.attempt)
 	}
 	NewWithT(t).Expect(retryWait(time.Second, maxRetryWait, 0, nil)).To(Equal(time.Second), "no response at all")
 }

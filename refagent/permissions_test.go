@@ -68,7 +68,8 @@ var _ = Describe("permission", func() {
 			e.onRequest(func(frame) any { return answerWith })
 			Expect(e.stopReason(e.prompt(s, "Write"))).To(Equal("end_turn"))
 			Expect(filepath.Join(dir, "x.txt")).NotTo(BeAnExistingFile())
-			Expect(e.story(0)).To(Equal([]string{"tool_call c1 pending", "tool_call_update c1 failed", "agent_message_chunk I see."}))
+			Expect(e.story(0)).To(Equal([]string{"tool_call c1 pending", "tool_call_update c1 failed",
+				"agent_message_chunk I see."}))
 			Expect(m.messages(1)).To(ContainElement(HavePrefix("tool: Error: ")))
 		},
 		Entry("reject once", selected("reject-once")),
@@ -118,20 +119,25 @@ var _ = Describe("modes", func() {
 		Expect(r["modes"].(object)["currentModeId"]).To(Equal("agentic"))
 		Expect(r["configOptions"]).To(HaveLen(1))
 		set("planning")
-		Expect(e.update("config_option_update").up("configOptions").([]any)[0].(object)["currentValue"]).To(Equal("planning"))
-		res := e.ok(e.request("session/set_config_option", object{"sessionId": s, "configId": "mode", "value": "readonly"}))
+		Expect(e.update("config_option_update").up("configOptions").([]any)[0].(object)["currentValue"]).
+			To(Equal("planning"))
+		res := e.ok(e.request("session/set_config_option",
+			object{"sessionId": s, "configId": "mode", "value": "readonly"}))
 		Expect(res["configOptions"].([]any)[0].(object)["currentValue"]).To(Equal("readonly"))
 		Expect(e.update("current_mode_update").up("currentModeId")).To(Equal("readonly"))
 		Expect(e.code(e.request("session/set_mode", object{"sessionId": s, "modeId": "yolo"}))).To(Equal(-32602))
-		Expect(e.code(e.request("session/set_config_option", object{"sessionId": s, "configId": "mode", "value": "yolo"}))).To(Equal(-32602))
-		Expect(e.code(e.request("session/set_config_option", object{"sessionId": s, "configId": "show_thoughts", "type": "boolean", "value": false}))).To(Equal(-32602))
+		Expect(e.code(e.request("session/set_config_option",
+			object{"sessionId": s, "configId": "mode", "value": "yolo"}))).To(Equal(-32602))
+		Expect(e.code(e.request("session/set_config_option",
+			object{"sessionId": s, "configId": "show_thoughts", "type": "boolean", "value": false}))).To(Equal(-32602))
 	})
 
 	It("offer the boolean option to editors that know booleans, and it works", func() {
 		r := begin(object{"session": object{"configOptions": object{"boolean": object{}}}},
 			reply(reason("Hm."), say("Hi."), finish("stop")))
 		Expect(r["configOptions"]).To(HaveLen(2))
-		e.ok(e.request("session/set_config_option", object{"sessionId": s, "configId": "show_thoughts", "type": "boolean", "value": false}))
+		e.ok(e.request("session/set_config_option",
+			object{"sessionId": s, "configId": "show_thoughts", "type": "boolean", "value": false}))
 		e.stopReason(e.prompt(s, "Hello"))
 		Expect(e.story(0)).To(Equal([]string{"agent_message_chunk Hi."}))
 	})
@@ -142,7 +148,8 @@ var _ = Describe("modes", func() {
 		set("readonly")
 		e.stopReason(e.prompt(s, "Write"))
 		Expect(e.story(0)).To(Equal([]string{"tool_call c1 pending", "tool_call_update c1 failed",
-			"tool_call c2 pending", "tool_call_update c2 in_progress", "tool_call_update c2 completed", "agent_message_chunk I see."}))
+			"tool_call c2 pending", "tool_call_update c2 in_progress", "tool_call_update c2 completed",
+			"agent_message_chunk I see."}))
 	})
 
 	It("planning writes a plan, which a later turn carries out", func() {
@@ -151,7 +158,8 @@ var _ = Describe("modes", func() {
 		set("planning")
 		e.stopReason(e.prompt(s, "Plan it"))
 		Expect(e.story(0)).To(Equal([]string{"plan 1", "agent_message_chunk Planned."}))
-		Expect(e.update("plan").up("entries")).To(Equal([]any{object{"content": "Write x", "priority": "medium", "status": "pending"}}))
+		Expect(e.update("plan").up("entries")).
+			To(Equal([]any{object{"content": "Write x", "priority": "medium", "status": "pending"}}))
 		set("agentic")
 		from := len(e.all())
 		e.stopReason(e.prompt(s, "Do it"))

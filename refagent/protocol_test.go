@@ -24,8 +24,9 @@ var _ = Describe("the connection", func() {
 	It("negotiates the highest version at or below the one that is offered", func() {
 		for offered, chosen := range map[int]float64{1: 1, 2: 2, 3: 2, 9999: 2} {
 			e := start(launch{noSetup: true})
-			r := e.ok(e.request("initialize", object{"protocolVersion": offered, "clientCapabilities": nil, "futureKey": 1,
-				"info": object{"name": "test", "version": "1"}}))
+			r := e.ok(e.request("initialize",
+				object{"protocolVersion": offered, "clientCapabilities": nil, "futureKey": 1,
+					"info": object{"name": "test", "version": "1"}}))
 			Expect(r["protocolVersion"]).To(Equal(chosen))
 			Expect(r["authMethods"]).To(Equal([]any{}))
 		}
@@ -66,11 +67,15 @@ var _ = Describe("the connection", func() {
 		Entry("an unknown method", `{"jsonrpc":"2.0","id":"x","method":"session/fly"}`, -32601.0, "x"),
 		Entry("an extension request", `{"jsonrpc":"2.0","id":"x","method":"_vendor/x","params":{}}`, -32601.0, "x"),
 		Entry("positional params", `{"jsonrpc":"2.0","id":3,"method":"session/list","params":[]}`, -32602.0, 3.0),
-		Entry("a relative cwd", `{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":"x","mcpServers":[]}}`, -32602.0, 3.0),
+		Entry("a relative cwd", `{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":"x","mcpServers":[]}}`,
+			-32602.0, 3.0),
 		Entry("no mcpServers", `{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":"/"}}`, -32602.0, 3.0),
-		Entry("a relative root", `{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":"/","mcpServers":[],"additionalDirectories":["x"]}}`, -32602.0, 3.0),
-		Entry("a wrong type", `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":5}}`, -32602.0, 3.0),
-		Entry("no authentication here", `{"jsonrpc":"2.0","id":3,"method":"authenticate","params":{"methodId":"agent"}}`, -32601.0, 3.0),
+		Entry("a relative root", `{"jsonrpc":"2.0","id":3,"method":"session/new","params":{"cwd":"/","mcpServers":[],`+
+			`"additionalDirectories":["x"]}}`, -32602.0, 3.0),
+		Entry("a wrong type", `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":5}}`, -32602.0,
+			3.0),
+		Entry("no authentication here",
+			`{"jsonrpc":"2.0","id":3,"method":"authenticate","params":{"methodId":"agent"}}`, -32601.0, 3.0),
 	)
 
 	It("echoes ids of any kind exactly", func() {
@@ -86,8 +91,10 @@ var _ = Describe("the connection", func() {
 	It("ignores unknown notifications, stray answers and empty lines", func() {
 		e := start(launch{})
 		from := len(e.all())
-		e.write("\n\r\n" + `{"jsonrpc":"2.0","method":"_vendor/x"}` + "\n" + `{"jsonrpc":"2.0","id":99,"result":{}}` + "\n" +
-			`{"jsonrpc":"2.0","id":"s","error":{"code":1,"message":"x"}}` + "\n" + `{"jsonrpc":"2.0","method":"session/cancel","params":[]}` + "\n")
+		e.write("\n\r\n" + `{"jsonrpc":"2.0","method":"_vendor/x"}` + "\n" + `{"jsonrpc":"2.0","id":99,"result":{}}` +
+			"\n" +
+			`{"jsonrpc":"2.0","id":"s","error":{"code":1,"message":"x"}}` + "\n" +
+			`{"jsonrpc":"2.0","method":"session/cancel","params":[]}` + "\n")
 		e.newSession("/")
 		Expect(e.all()[from].method()).To(BeEmpty())
 	})
@@ -96,7 +103,8 @@ var _ = Describe("the connection", func() {
 		m := newModelServer(answer("Long."))
 		e := start(launch{model: m})
 		s := e.newSession("/")
-		e.write(`{"jsonrpc":"2.0","id":"long","method":"session/list","params":{"_meta":{"x":"` + strings.Repeat("x", 65<<20) + `"}}}` + "\n")
+		e.write(`{"jsonrpc":"2.0","id":"long","method":"session/list","params":{"_meta":{"x":"` +
+			strings.Repeat("x", 65<<20) + `"}}}` + "\n")
 		e.await("answer", 0, func(f frame) bool { return f.msg["id"] == "long" && f.msg["result"] != nil })
 		_, p := e.make("session/prompt", promptParams(s, strings.Repeat("x", 1<<20)))
 		whole := line(p)
@@ -112,14 +120,19 @@ var _ = Describe("the connection", func() {
 			e := start(launch{model: m})
 			s := e.newSession("/")
 			block["annotations"] = object{"priority": 1}
-			id := e.request("session/prompt", object{"sessionId": s, "prompt": []any{object{"type": "text", "text": "Look"}, block}})
+			id := e.request("session/prompt",
+				object{"sessionId": s, "prompt": []any{object{"type": "text", "text": "Look"}, block}})
 			Expect(e.stopReason(id)).To(Equal("end_turn"))
 			Expect(m.messages(0)[0]).To(ContainSubstring(canary))
 		},
 		Entry("a link", object{"type": "resource_link", "uri": "file:///canary", "name": "c"}, "file:///canary"),
-		Entry("embedded text", object{"type": "resource", "resource": object{"uri": "file:///x", "text": "canary"}}, "canary"),
-		Entry("an embedded blob", object{"type": "resource", "resource": object{"uri": "file:///x", "blob": base64.StdEncoding.EncodeToString([]byte("canary"))}}, "canary"),
-		Entry("an image", object{"type": "image", "mimeType": "image/png", "data": "Y2FuYXJ5"}, "data:image/png;base64,Y2FuYXJ5"),
+		Entry("embedded text", object{"type": "resource", "resource": object{"uri": "file:///x", "text": "canary"}},
+			"canary"),
+		Entry("an embedded blob", object{"type": "resource",
+			"resource": object{"uri": "file:///x", "blob": base64.StdEncoding.EncodeToString([]byte("canary"))}},
+			"canary"),
+		Entry("an image", object{"type": "image", "mimeType": "image/png", "data": "Y2FuYXJ5"},
+			"data:image/png;base64,Y2FuYXJ5"),
 		Entry("audio", object{"type": "audio", "mimeType": "audio/mp3", "data": "Y2FuYXJ5"}, "Y2FuYXJ5"),
 	)
 
@@ -129,8 +142,10 @@ var _ = Describe("the connection", func() {
 			s := e.newSession("/")
 			Expect(e.code(e.request("session/prompt", object{"sessionId": s, "prompt": prompt}))).To(Equal(-32602))
 		},
-		Entry("none", nil), Entry("empty", []any{}), Entry("a string", "x"), Entry("an unknown type", []any{object{"type": "video"}}),
-		Entry("no text", []any{object{"type": "text"}}), Entry("bad base64", []any{object{"type": "image", "mimeType": "image/png", "data": "!"}}),
+		Entry("none", nil), Entry("empty", []any{}), Entry("a string", "x"),
+		Entry("an unknown type", []any{object{"type": "video"}}),
+		Entry("no text", []any{object{"type": "text"}}),
+		Entry("bad base64", []any{object{"type": "image", "mimeType": "image/png", "data": "!"}}),
 	)
 })
 
@@ -173,7 +188,8 @@ var _ = Describe("the model", func() {
 		e, m, id := ask(reply(status(429, "Retry-After-Ms", "1")), answer("Hi."))
 		Expect(e.stopReason(id)).To(Equal("end_turn"))
 		Expect(m.count()).To(Equal(2))
-		e, m, id = ask(reply(status(429, "Retry-After-Ms", "1")), reply(status(429, "Retry-After-Ms", "1")), reply(status(429, "Retry-After-Ms", "1")), answer("Hi."))
+		e, m, id = ask(reply(status(429, "Retry-After-Ms", "1")), reply(status(429, "Retry-After-Ms", "1")),
+			reply(status(429, "Retry-After-Ms", "1")), answer("Hi."))
 		Expect(e.code(id)).To(Equal(-32050))
 		Expect(m.count()).To(Equal(3))
 	})
@@ -210,7 +226,8 @@ var _ = Describe("the model", func() {
 var _ = Describe("the end", func() {
 	It("of input cancels, kills what runs and returns at once", func() {
 		// The fifo is at its end when the last process that holds it is gone.
-		m := newModelServer(reply(callTool("c1", "run_shell", object{"command": "exec >fifo; echo up; sleep 100 & sleep 100"}), finish("tool_calls")))
+		m := newModelServer(reply(callTool("c1", "run_shell",
+			object{"command": "exec >fifo; echo up; sleep 100 & sleep 100"}), finish("tool_calls")))
 		e := start(launch{model: m})
 		dir := GinkgoT().TempDir()
 		Expect(syscall.Mkfifo(dir+"/fifo", 0o600)).To(Succeed())
@@ -243,16 +260,22 @@ var _ = Describe("the end", func() {
 		out.Close()
 		ctx, stop := context.WithCancel(context.Background())
 		stop()
-		Expect(refagent.Run(ctx, refagent.Options{In: in, Out: w, StateDir: GinkgoT().TempDir()})).To(MatchError(context.Canceled))
-		broken := bytes.NewBufferString(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}` + "\n")
-		Expect(refagent.Run(context.Background(), refagent.Options{In: io.MultiReader(broken, blocked{make(chan struct{})}), Out: w, StateDir: GinkgoT().TempDir()})).To(MatchError(io.ErrClosedPipe))
+		Expect(refagent.Run(ctx, refagent.Options{In: in, Out: w, StateDir: GinkgoT().TempDir()})).
+			To(MatchError(context.Canceled))
+		broken := bytes.NewBufferString(`{"jsonrpc":"2.0","id":1,"method":"initialize",` +
+			`"params":{"protocolVersion":1}}` + "\n")
+		Expect(refagent.Run(context.Background(),
+			refagent.Options{In: io.MultiReader(broken, blocked{make(chan struct{})}), Out: w,
+				StateDir: GinkgoT().TempDir()})).To(MatchError(io.ErrClosedPipe))
 		Expect(refagent.Run(context.Background(), refagent.Options{})).NotTo(Succeed())
-		Expect(refagent.Run(context.Background(), refagent.Options{In: in, Out: w})).To(MatchError(ContainSubstring("HOME")))
+		Expect(refagent.Run(context.Background(), refagent.Options{In: in, Out: w})).
+			To(MatchError(ContainSubstring("HOME")))
 	})
 
 	It("leaves no goroutine behind", func() {
 		before := gleak.Goroutines()
-		m := newModelServer(reply(say("x"), callTool("c1", "think", object{"thought": "hm"}), finish("tool_calls")), reply(hold("g")))
+		m := newModelServer(reply(say("x"), callTool("c1", "think", object{"thought": "hm"}), finish("tool_calls")),
+			reply(hold("g")))
 		e := start(launch{model: m})
 		e.prompt(e.newSession("/"), "Hello")
 		<-m.gate("g").reached

@@ -41,7 +41,8 @@ var _ = Describe("sessions", func() {
 
 	It("are loaded whole by another process, and go on", func() {
 		m := newModelServer(
-			reply(reason("Hm."), say("I wr"), say("ite."), callTool("c1", "write_file", object{"path": "x", "content": "1"}), finish("tool_calls")),
+			reply(reason("Hm."), say("I wr"), say("ite."),
+				callTool("c1", "write_file", object{"path": "x", "content": "1"}), finish("tool_calls")),
 			answer("Done."), answer("You said hello."))
 		e := run(m)
 		s := e.newSession(dir)
@@ -57,7 +58,8 @@ var _ = Describe("sessions", func() {
 		Expect(replay(e, s)).To(Equal(want))
 		Expect(e.stopReason(e.prompt(s, "What did I say?"))).To(Equal("end_turn"))
 		Expect(m.messages(2)).To(Equal([]string{"user: Hello", "assistant: I write.",
-			fmt.Sprintf("tool: Wrote 1 bytes to %s.", filepath.Join(dir, "x")), "assistant: Done.", "user: What did I say?"}))
+			fmt.Sprintf("tool: Wrote 1 bytes to %s.", filepath.Join(dir, "x")), "assistant: Done.",
+			"user: What did I say?"}))
 	})
 
 	It("are resumed without a word, with their context", func() {
@@ -87,7 +89,8 @@ var _ = Describe("sessions", func() {
 			Expect(err).NotTo(HaveOccurred())
 			state = GinkgoT().TempDir()
 			Expect(os.MkdirAll(filepath.Join(state, "sessions"), 0o700)).To(Succeed())
-			Expect(os.WriteFile(filepath.Join(state, "sessions", s+".jsonl"), append(data, `{"type":"upd`...), 0o600)).To(Succeed())
+			Expect(os.WriteFile(filepath.Join(state, "sessions", s+".jsonl"), append(data, `{"type":"upd`...), 0o600)).
+				To(Succeed())
 			e = run(m)
 		}
 		crash()
@@ -96,15 +99,18 @@ var _ = Describe("sessions", func() {
 		<-m.gate("g").reached
 		e.update("agent_message_chunk")
 		crash()
-		want := []string{"user_message_chunk Run", "tool_call c1 failed", "user_message_chunk More", "agent_message_chunk half a "}
+		want := []string{"user_message_chunk Run", "tool_call c1 failed", "user_message_chunk More",
+			"agent_message_chunk half a "}
 		Expect(replay(e, s)).To(Equal(want))
 		Expect(e.stopReason(e.prompt(s, "And?"))).To(Equal("end_turn"))
-		Expect(m.messages(2)).To(Equal([]string{"user: Run", "assistant: ", "tool: [interrupted]", "assistant: [interrupted]",
+		Expect(m.messages(2)).To(Equal([]string{"user: Run", "assistant: ", "tool: [interrupted]",
+			"assistant: [interrupted]",
 			"user: More", "assistant: half a ", "user: And?"}))
 	})
 
 	It("keep terminals out of a replay, but not what they printed", func() {
-		m := newModelServer(reply(callTool("c1", "run_shell", object{"command": "true"}), finish("tool_calls")), answer("Done."))
+		m := newModelServer(reply(callTool("c1", "run_shell", object{"command": "true"}), finish("tool_calls")),
+			answer("Done."))
 		e := start(launch{model: m, state: state, caps: object{"terminal": true}})
 		e.onRequest(func(f frame) any {
 			switch f.method() {
@@ -124,7 +130,8 @@ var _ = Describe("sessions", func() {
 		from := len(e.all())
 		e.ok(e.request("session/load", params(s)))
 		_, f := e.await("tool", from, func(f frame) bool { return f.tag() == "tool_call" })
-		Expect(f.up("content")).To(Equal([]any{object{"type": "content", "content": object{"type": "text", "text": "printed"}}}))
+		Expect(f.up("content")).To(Equal([]any{object{"type": "content",
+			"content": object{"type": "text", "text": "printed"}}}))
 	})
 
 	It("refuse to be loaded while a prompt runs, and the prompt can still be cancelled", func() {
@@ -147,7 +154,8 @@ var _ = Describe("sessions", func() {
 			Expect(e.code(e.request("session/resume", params(unknown)))).To(Equal(-32002))
 			Expect(e.code(e.prompt(unknown, "Hello"))).To(Equal(-32002))
 			Expect(e.code(e.request("session/close", params(unknown)))).To(Equal(-32002))
-			Expect(e.code(e.request("session/set_mode", object{"sessionId": unknown, "modeId": "agentic"}))).To(Equal(-32002))
+			Expect(e.code(e.request("session/set_mode", object{"sessionId": unknown, "modeId": "agentic"}))).
+				To(Equal(-32002))
 			e.ok(e.request("session/delete", params(unknown)))
 		}
 	})

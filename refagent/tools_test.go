@@ -36,7 +36,8 @@ var _ = Describe("tools", func() {
 
 	DescribeTable("have a kind that follows from the name",
 		func(name, kind string) {
-			use(nil, name, object{"path": "x", "to": "y", "command": "true", "pattern": "x", "thought": "x", "mode": "agentic", "url": "http://127.0.0.1:1/", "content": "", "old": "a", "new": "b"})
+			use(nil, name, object{"path": "x", "to": "y", "command": "true", "pattern": "x", "thought": "x",
+				"mode": "agentic", "url": "http://127.0.0.1:1/", "content": "", "old": "a", "new": "b"})
 			Expect(e.update("tool_call").up("kind")).To(Equal(kind))
 		},
 		Entry(nil, "read_file", "read"), Entry(nil, "write_file", "edit"), Entry(nil, "edit_file", "edit"),
@@ -48,7 +49,8 @@ var _ = Describe("tools", func() {
 	It("read a range from the disk", func() {
 		put("x", "1\n2\n3\n4\n")
 		Expect(use(nil, "read_file", object{"path": "x", "line": 2, "limit": 2})).To(Equal("tool: 2\n3\n"))
-		Expect(e.update("tool_call").up("locations")).To(Equal([]any{object{"path": filepath.Join(dir, "x"), "line": 2.0}}))
+		Expect(e.update("tool_call").up("locations")).
+			To(Equal([]any{object{"path": filepath.Join(dir, "x"), "line": 2.0}}))
 	})
 
 	It("read from the editor when it has files", func() {
@@ -70,13 +72,14 @@ var _ = Describe("tools", func() {
 
 	It("write through the editor, which may answer null", func() {
 		var content any
-		use(object{"fs": object{"writeTextFile": true}}, "write_file", object{"path": "x", "content": "hi"}, func(f frame) any {
-			if f.method() != "fs/write_text_file" {
-				return e.choose("allow_once")(f)
-			}
-			content = f.at("params", "content")
-			return object{}
-		})
+		use(object{"fs": object{"writeTextFile": true}}, "write_file", object{"path": "x", "content": "hi"},
+			func(f frame) any {
+				if f.method() != "fs/write_text_file" {
+					return e.choose("allow_once")(f)
+				}
+				content = f.at("params", "content")
+				return object{}
+			})
 		Expect(content).To(Equal("hi"))
 		Expect(filepath.Join(dir, "x")).NotTo(BeAnExistingFile())
 	})
@@ -150,15 +153,21 @@ var _ = Describe("tools", func() {
 				order = append(order, f.method())
 			}
 		}
-		Expect(order).To(Equal([]string{"session/request_permission", "terminal/create", "terminal/wait_for_exit", "terminal/output", "terminal/release"}))
+		Expect(order).To(
+			Equal([]string{"session/request_permission", "terminal/create", "terminal/wait_for_exit", "terminal/output",
+				"terminal/release"}),
+		)
 	})
 
 	It("survive a terminal that cannot be created", func() {
-		Expect(use(object{"terminal": true}, "run_shell", object{"command": "true"})).To(ContainSubstring("creating a terminal"))
+		Expect(use(object{"terminal": true}, "run_shell", object{"command": "true"})).
+			To(ContainSubstring("creating a terminal"))
 	})
 
 	It("fetch a page", func() {
-		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("page")) }))
+		web := httptest.NewServer(
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte("page")) }),
+		)
 		DeferCleanup(web.Close)
 		Expect(use(nil, "fetch", object{"url": web.URL})).To(Equal("tool: page"))
 	})

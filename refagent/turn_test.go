@@ -14,7 +14,8 @@ var _ = Describe("a turn", func() {
 		e := start(launch{model: m})
 		s := e.newSession(GinkgoT().TempDir())
 		Expect(e.stopReason(e.prompt(s, "Greet me"))).To(Equal("end_turn"))
-		Expect(e.story(0)).To(Equal([]string{"agent_thought_chunk Hm.", "agent_message_chunk Hel", "agent_message_chunk lo"}))
+		Expect(e.story(0)).To(Equal([]string{"agent_thought_chunk Hm.", "agent_message_chunk Hel",
+			"agent_message_chunk lo"}))
 		Expect(e.update("usage_update").up("used")).To(Equal(15.0))
 		Expect(e.update("session_info_update").up("title")).To(Equal("Greet me"))
 		Expect(m.count()).To(Equal(1))
@@ -24,13 +25,15 @@ var _ = Describe("a turn", func() {
 	It("runs an allowed tool and asks the model again", func() {
 		dir := GinkgoT().TempDir()
 		m := newModelServer(
-			reply(callTool("c1", "write_file", map[string]any{"path": "a/b.txt", "content": "hi"}), finish("tool_calls")),
+			reply(callTool("c1", "write_file", map[string]any{"path": "a/b.txt", "content": "hi"}),
+				finish("tool_calls")),
 			answer("Done."))
 		e := start(launch{model: m})
 		s := e.newSession(dir)
 		Expect(e.stopReason(e.prompt(s, "Write it"))).To(Equal("end_turn"))
 		Expect(e.story(0)).To(Equal([]string{
-			"tool_call c1 pending", "tool_call_update c1 in_progress", "tool_call_update c1 completed", "agent_message_chunk Done.",
+			"tool_call c1 pending", "tool_call_update c1 in_progress", "tool_call_update c1 completed",
+			"agent_message_chunk Done.",
 		}))
 		Expect(os.ReadFile(filepath.Join(dir, "a/b.txt"))).To(BeEquivalentTo("hi"))
 		Expect(m.count()).To(Equal(2))

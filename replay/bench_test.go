@@ -41,7 +41,8 @@ func program(b *testing.B, argv ...string) (io.WriteCloser, *bufio.Reader) {
 }
 
 func frame(size int) []byte {
-	line := []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess_1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`)
+	line := []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess_1",` +
+		`"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`)
 	pad := size - len(line) - len("\"}}}}\n")
 	line = append(line, strings.Repeat("the quick brown fox ", pad/20+1)[:pad]...)
 	return append(line, "\"}}}}\n"...)
@@ -89,7 +90,8 @@ func BenchmarkRate(b *testing.B) {
 	for _, size := range []int{1 << 10, 8 << 20} {
 		for _, way := range []string{"cat", "json-valid", "proxy"} {
 			b.Run(fmt.Sprintf("%s/%dKiB", way, size>>10), func(b *testing.B) {
-				script := map[string]string{"cat": "cat | cat >/dev/null", "json-valid": `"$0" valid | cat >/dev/null`, "proxy": `"$0" proxy "$1" sh -c "cat >/dev/null"`}[way]
+				script := map[string]string{"cat": "cat | cat >/dev/null", "json-valid": `"$0" valid | cat >/dev/null`,
+					"proxy": `"$0" proxy "$1" sh -c "cat >/dev/null"`}[way]
 				cmd := exec.Command("sh", "-c", script, self(), filepath.Join(b.TempDir(), "r.jsonl"))
 				in, err := cmd.StdinPipe()
 				if err != nil {
@@ -126,7 +128,8 @@ func BenchmarkRedact(b *testing.B) {
 	for _, size := range []int{1 << 10, 8 << 20} {
 		b.Run(fmt.Sprintf("%dKiB", size>>10), func(b *testing.B) {
 			redact := replay.Redaction{Protocol: recordings.V1()}.Func()
-			e := transcript.Entry{Source: transcript.Agent, Kind: transcript.Notification, Method: "session/update", Session: "sess_1", Raw: bytes.TrimSpace(frame(size))}
+			e := transcript.Entry{Source: transcript.Agent, Kind: transcript.Notification, Method: "session/update",
+				Session: "sess_1", Raw: bytes.TrimSpace(frame(size))}
 			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for range b.N {

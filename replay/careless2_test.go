@@ -14,7 +14,8 @@ var careless2 = []struct {
 	hangs          bool // it waits for ever
 	restarts       bool // it starts the agent anew
 }{
-	{name: "counts-any-idle", scenario: "n01-repeated-idle", reddens: []string{"n01-repeated-idle#waited"}, hear: idleEnds},
+	{name: "counts-any-idle", scenario: "n01-repeated-idle", reddens: []string{"n01-repeated-idle#waited"},
+		hear: idleEnds},
 	{name: "dies-of-unknown-updates", scenario: "n03-unknown-values", reddens: []string{
 		"n03-unknown-values#connection-survives", "n03-unknown-values#waited"}, hear: dieOfUnknown},
 	{name: "unknown-state-is-idle", scenario: "n03-unknown-values", reddens: []string{
@@ -32,7 +33,8 @@ var careless2 = []struct {
 			return []object{m}
 		})},
 	{name: "sets-modes", scenario: "n18-options", reddens: []string{"C-SHAPE", "n18-options#no-modes"},
-		say: before("session/prompt", `{"id":"m","method":"session/set_mode","params":{"sessionId":"session-1","modeId":"code"}}`)},
+		say: before("session/prompt", `{"id":"m","method":"session/set_mode","params":{"sessionId":"session-1",`+
+			`"modeId":"code"}}`)},
 	{name: "empty-prompt", scenario: "n21-notices", reddens: []string{"C-SHAPE"},
 		say: on("session/prompt", func(_ *client2, m object) []object {
 			m["params"].(object)["prompt"] = []any{}
@@ -46,7 +48,8 @@ var careless2 = []struct {
 		}), hear: dropLists},
 	{name: "prompts-nobody", scenario: "n21-notices", reddens: []string{"C-INIT-FIRST"},
 		say: before("session/prompt",
-			`{"id":"x","method":"session/prompt","params":{"sessionId":"session-9","prompt":[{"type":"text","text":"?"}]}}`)},
+			`{"id":"x","method":"session/prompt","params":{"sessionId":"session-9","prompt":[{"type":"text",`+
+				`"text":"?"}]}}`)},
 	{name: "hurries", scenario: "n21-notices", reddens: []string{"C-INIT-FIRST"},
 		say: before("initialize", `{"id":"x","method":"session/list","params":{}}`)},
 	{name: "relative-folder", scenario: "n21-notices", reddens: []string{"C-CWD"},
@@ -107,7 +110,8 @@ var careless2 = []struct {
 			}
 			return []object{m}
 		}, hangs: true},
-	{name: "restarts-after-failure", scenario: "n09-refused", reddens: []string{"n09-refused#same-agent"}, restarts: true},
+	{name: "restarts-after-failure", scenario: "n09-refused", reddens: []string{"n09-refused#same-agent"},
+		restarts: true},
 	{name: "replacement-unseen", scenario: "n05-replaced-message", reddens: []string{"n05-replaced-message#replaced"},
 		hear: dropUpdates("agent_message")},
 	{name: "whole-content-unseen", scenario: "n06-patched-call", reddens: []string{"n06-patched-call#whole"},
@@ -135,8 +139,10 @@ var careless2 = []struct {
 			}
 			return []object{m}
 		}},
-	{name: "lost-session-is-the-end", scenario: "n20-resume-refused", reddens: []string{"n20-resume-refused#new-session",
-		"n20-resume-refused#prompt-goes-on"}, say: on("session/new", func(*client2, object) []object { return nil }), hangs: true},
+	{name: "lost-session-is-the-end", scenario: "n20-resume-refused",
+		reddens: []string{"n20-resume-refused#new-session",
+			"n20-resume-refused#prompt-goes-on"},
+		say: on("session/new", func(*client2, object) []object { return nil }), hangs: true},
 	{name: "terminals-of-version-1", scenario: "n12-terminals", reddens: []string{"n12-terminals#no-method"},
 		say: nullErrors},
 	{name: "stop-answers-nothing", scenario: "m08-permission-and-cancel", reddens: []string{

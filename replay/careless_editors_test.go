@@ -43,9 +43,12 @@ var carelessEditors = []careless{
 	{name: "messages-joined", scenario: "m19-message-ids",
 		reddens: []string{"m19-message-ids#apart"}, hear: dropMessageIDs},
 	{name: "dead-agent-kept", scenario: "m10-exit-idle", reddens: []string{"m10-exit-idle#ended"}, waits: true},
-	{name: "exit-in-turn-unseen", scenario: "m10-crash-mid-turn", reddens: []string{"m10-crash-mid-turn#ended"}, waits: true},
-	{name: "exit-in-setup-unseen", scenario: "m10-exit-in-new", reddens: []string{"m10-exit-in-new#ended"}, waits: true},
-	{name: "half-a-frame-unseen", scenario: "m10-half-a-frame", reddens: []string{"m10-half-a-frame#ended"}, waits: true},
+	{name: "exit-in-turn-unseen", scenario: "m10-crash-mid-turn", reddens: []string{"m10-crash-mid-turn#ended"},
+		waits: true},
+	{name: "exit-in-setup-unseen", scenario: "m10-exit-in-new", reddens: []string{"m10-exit-in-new#ended"},
+		waits: true},
+	{name: "half-a-frame-unseen", scenario: "m10-half-a-frame", reddens: []string{"m10-half-a-frame#ended"},
+		waits: true},
 	{name: "stop-answers-nothing", scenario: "m08-permission-and-cancel",
 		reddens: []string{"m08-permission-and-cancel#open-answered"}, say: stopSilently},
 	{name: "cancel-again", scenario: "m09-cancel-ignored",
@@ -53,8 +56,10 @@ var carelessEditors = []careless{
 	{name: "late-answer-dropped", scenario: "m09-cancel-ignored",
 		reddens: []string{"m09-cancel-ignored#late-answer"}, hear: dropAfterCancel, say: noteCancel},
 	{name: "leaves-at-stop", scenario: "m09-cancelled", reddens: []string{"m09-cancelled#waited"}, say: leaveAtCancel},
-	{name: "restarts-after-stop", scenario: "m09-cancelled", reddens: []string{"m09-cancelled#same-agent"}, restarts: true},
-	{name: "restarts-after-error", scenario: "m09-cancel-error", reddens: []string{"m09-cancel-error#same-agent"}, restarts: true},
+	{name: "restarts-after-stop", scenario: "m09-cancelled", reddens: []string{"m09-cancelled#same-agent"},
+		restarts: true},
+	{name: "restarts-after-error", scenario: "m09-cancel-error", reddens: []string{"m09-cancel-error#same-agent"},
+		restarts: true},
 	{name: "waits-for-deaf-agent", scenario: "m09-cancel-unanswered",
 		reddens: []string{"m09-cancel-unanswered#ended"}, waits: true},
 	{name: "cancel-without-session", scenario: "m09-cancel-error",
@@ -64,18 +69,22 @@ var carelessEditors = []careless{
 		say:     silentOnBoth},
 	{name: "late-question-kept", scenario: "m08-permission-and-cancel",
 		reddens: []string{"m08-permission-and-cancel#late-answered"}, say: silentOnSecond},
-	{name: "denies-with-cancelled", scenario: "m07-permission-options", reddens: []string{"C-PERM-CANCEL"}, say: denyByCancel},
+	{name: "denies-with-cancelled", scenario: "m07-permission-options", reddens: []string{"C-PERM-CANCEL"},
+		say: denyByCancel},
 	{name: "other-option-ids", scenario: "m07-permission-options", reddens: []string{"C-PERM-OFFERED",
-		"m07-permission-options#unannounced", "m07-permission-options#two-rejects", "m07-permission-options#only-allow"},
+		"m07-permission-options#unannounced", "m07-permission-options#two-rejects",
+		"m07-permission-options#only-allow"},
 		say: kindsForIDs},
 	{name: "unknown-unanswered", scenario: "m13-unknown-methods", reddens: []string{"m13-unknown-methods#answers",
 		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: silentOnUnknown},
 	{name: "unknown-answered-with-null", scenario: "m13-unknown-methods", reddens: []string{
 		"m13-unknown-methods#vendor-request", "m13-unknown-methods#unknown-request"}, say: nullForErrors},
-	{name: "unadvertised-carried-out", scenario: "m13-unknown-methods", reddens: []string{"C-GATE"}, say: advertiseNothing},
+	{name: "unadvertised-carried-out", scenario: "m13-unknown-methods", reddens: []string{"C-GATE"},
+		say: advertiseNothing},
 	{name: "method-of-its-own", scenario: "m13-unknown-methods", reddens: []string{"C-SHAPE"}, say: closeAllFirst},
 	{name: "version-ignored", scenario: "m17-version", reddens: []string{"m17-version#no-session"}, hear: hearVersion1},
-	{name: "ids-confused", scenario: "m14-request-ids", reddens: []string{"m14-request-ids#uuid", "C-ANSWER"}, say: confuseIDs},
+	{name: "ids-confused", scenario: "m14-request-ids", reddens: []string{"m14-request-ids#uuid", "C-ANSWER"},
+		say: confuseIDs},
 	{name: "long-line-fatal", scenario: "m12-long-lines", reddens: []string{"m12-long-lines#connection-survives"},
 		hear: dieOfLongLines, say: silentWhenDead},
 	{name: "cut-characters-broken", scenario: "m12-long-lines",
@@ -84,12 +93,14 @@ var carelessEditors = []careless{
 		say: silentOnErrors},
 	{name: "stream-stops", scenario: "m01-burst", reddens: []string{"m01-burst#connection-survives"},
 		say: silentOnErrors},
-	{name: "whole-file-always", scenario: "m15-files", reddens: []string{"m15-files#second-line", "m15-files#limit-alone",
-		"m15-files#from-the-third", "m15-files#missing-is-an-error",
-		"m15-files#write-is-kept"}, handlers: map[string]func(*mockclient.Request){
-		readFile: always(object{"content": "one\ntwo\nthree\n"})}},
+	{name: "whole-file-always", scenario: "m15-files",
+		reddens: []string{"m15-files#second-line", "m15-files#limit-alone",
+			"m15-files#from-the-third", "m15-files#missing-is-an-error",
+			"m15-files#write-is-kept"}, handlers: map[string]func(*mockclient.Request){
+			readFile: always(object{"content": "one\ntwo\nthree\n"})}},
 	{name: "line-ends-lost", scenario: "m15-line-ends", reddens: []string{"m15-line-ends#line-ends-stay",
-		"m15-line-ends#second-line", "m15-line-ends#last-line", "m15-line-ends#beyond-the-end", "m15-line-ends#no-lines"},
+		"m15-line-ends#second-line", "m15-line-ends#last-line", "m15-line-ends#beyond-the-end",
+		"m15-line-ends#no-lines"},
 		handlers: map[string]func(*mockclient.Request){readFile: always(object{"content": "one\ntwo\nthree\n"})}},
 	{name: "any-path", scenario: "m15-outside", reddens: []string{"m15-outside#writes-stay-inside",
 		"m15-outside#reads-stay-inside", "m15-outside#relative-write", "m15-outside#relative-read"},
@@ -98,9 +109,11 @@ var carelessEditors = []careless{
 	{name: "no-missing-folder", scenario: "m15-outside", reddens: []string{"m15-outside#creates-the-file"},
 		handlers: map[string]func(*mockclient.Request){
 			writeFile: func(r *mockclient.Request) { r.Fail(-32603, "there is no such folder") }}},
-	{name: "output-cut-in-a-character", scenario: "m16-output-limit", reddens: []string{"m16-output-limit#whole-characters",
-		"m16-output-limit#keeps-the-end", "m16-output-limit#says-that-it-cut", "C-TERM-UTF8"}, handlers: map[string]func(*mockclient.Request){
-		output: always(object{"output": "begin-\uFFFD", "truncated": false})}},
+	{name: "output-cut-in-a-character", scenario: "m16-output-limit",
+		reddens: []string{"m16-output-limit#whole-characters",
+			"m16-output-limit#keeps-the-end", "m16-output-limit#says-that-it-cut", "C-TERM-UTF8"},
+		handlers: map[string]func(*mockclient.Request){
+			output: always(object{"output": "begin-\uFFFD", "truncated": false})}},
 	{name: "all-of-the-output", scenario: "m16-large-output", reddens: []string{"m16-large-output#keeps-the-end",
 		"m16-large-output#says-that-it-cut", "C-TERM-UTF8"}, handlers: map[string]func(*mockclient.Request){
 		output: always(object{"output": strings.Repeat("x", 2000), "truncated": false})}},
@@ -128,12 +141,15 @@ var carelessEditors = []careless{
 		hear: greetItself},
 	{name: "dies-of-missing-program", scenario: "m27-impossible", reddens: []string{"m27-impossible#program"},
 		say: dieOf("terminal/create")},
-	{name: "dies-of-folder-as-file", scenario: "m27-impossible", reddens: []string{"m27-impossible#files"}, say: dieOf(readFile)},
+	{name: "dies-of-folder-as-file", scenario: "m27-impossible", reddens: []string{"m27-impossible#files"},
+		say: dieOf(readFile)},
 	{name: "write-kept-back", scenario: "m15-files", reddens: []string{"m15-files#write-is-kept"},
 		handlers: map[string]func(*mockclient.Request){writeFile: always(object{})}},
-	{name: "missing-file-empty", scenario: "m15-files", reddens: []string{"m15-files#missing-is-an-error"}, say: emptyIfMissing},
-	{name: "dies-of-unknown-update", scenario: "m28-unknown-update", reddens: []string{"m28-unknown-update#still-there"},
-		say: dieOf("_vendor/ask")},
+	{name: "missing-file-empty", scenario: "m15-files", reddens: []string{"m15-files#missing-is-an-error"},
+		say: emptyIfMissing},
+	{name: "dies-of-unknown-update", scenario: "m28-unknown-update",
+		reddens: []string{"m28-unknown-update#still-there"},
+		say:     dieOf("_vendor/ask")},
 	{name: "terminal-only-advertised", scenario: "m16-terminals", reddens: []string{"C-GATE"},
 		handlers: map[string]func(*mockclient.Request){
 			"terminal/create": func(r *mockclient.Request) { r.Fail(-32601, "Method not found") }}},
@@ -195,7 +211,8 @@ func failOpening(method string) func(e *editing, m object) []object {
 			opens = has && m["result"] == nil
 		}
 		if opens {
-			return []object{{"jsonrpc": "2.0", "id": m["id"], "error": object{"code": -32603, "message": "no such session"}}}
+			return []object{{"jsonrpc": "2.0", "id": m["id"],
+				"error": object{"code": -32603, "message": "no such session"}}}
 		}
 		return []object{m}
 	}
@@ -204,7 +221,8 @@ func failOpening(method string) func(e *editing, m object) []object {
 // refuseBeforeTurns makes a refusal of each answer but that to initialize, until a turn.
 func refuseBeforeTurns(e *editing, m object) []object {
 	if m["result"] != nil && dig(m, "result", "protocolVersion") == nil && dig(m, "result", "stopReason") == nil {
-		return []object{{"jsonrpc": "2.0", "id": m["id"], "error": object{"code": -32603, "message": "no such session"}}}
+		return []object{{"jsonrpc": "2.0", "id": m["id"],
+			"error": object{"code": -32603, "message": "no such session"}}}
 	}
 	return []object{m}
 }
@@ -346,7 +364,10 @@ func silentOnUnknown(e *editing, m object) []object {
 	return []object{m}
 }
 
-var silentOnExit = silentWhen(func(_ *editing, asked, _ object) bool { return asked["method"] == "terminal/wait_for_exit" })
+var silentOnExit = silentWhen(func(_ *editing, asked,
+	_ object) bool {
+	return asked["method"] == "terminal/wait_for_exit"
+})
 
 var silentWhenDead = silentWhen(func(e *editing, _, _ object) bool { return e.memory["dead"] != nil })
 

@@ -82,7 +82,8 @@ func (e *editing) print(m object) {
 		text, _ := dig(u, "content", "text").(string)
 		e.printed.WriteString(text[:min(len(text), 1000)])
 	case "available_commands_update", "tool_call_update", "tool_call":
-		if raw, err := json.Marshal(u); err == nil && (u["sessionUpdate"] != "tool_call_update" || u["content"] != nil) {
+		if raw, err := json.Marshal(u); err == nil &&
+			(u["sessionUpdate"] != "tool_call_update" || u["content"] != nil) {
 			fmt.Fprintf(&e.printed, "\n%s\n", raw)
 		}
 	}
@@ -355,8 +356,9 @@ var _ = Describe("a careless editor", Ordered, Label("large"), func() {
 			}
 			for _, name := range b.Faults {
 				Expect(found).To(HaveKey(name), "bug %d", b.Number)
-				Expect(slices.ContainsFunc(b.Found, func(f bugs.Finder) bool { return found[name][f.Name] != 0 })).To(BeTrue(),
-					"bug %d: nothing finds %s", b.Number, name)
+				Expect(slices.ContainsFunc(b.Found, func(f bugs.Finder) bool { return found[name][f.Name] != 0 })).
+					To(BeTrue(),
+						"bug %d: nothing finds %s", b.Number, name)
 			}
 			for _, f := range b.Found {
 				var classes []string

@@ -12,9 +12,11 @@ import (
 // was read can be written and read again.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
-		`{"acp-test":1,"started":"2026-01-02T03:04:05Z"}` + "\n" + `{"seq":1,"ms":1,"from":"agent","kind":"notification","msg":{"jsonrpc":"2.0","method":"_x"}}` + "\n",
+		`{"acp-test":1,"started":"2026-01-02T03:04:05Z"}` + "\n" +
+			`{"seq":1,"ms":1,"from":"agent","kind":"notification","msg":{"jsonrpc":"2.0","method":"_x"}}` + "\n",
 		`{"t":1.5,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":1,"method":"initialize"}}` + "\n",
-		`{"seq":1,"at":"2026-01-02T03:04:05.000Z","direction":"client-to-agent","message":{"jsonrpc":"2.0","id":1,"method":"initialize"}}` + "\n",
+		`{"seq":1,"at":"2026-01-02T03:04:05.000Z","direction":"client-to-agent","message":{"jsonrpc":"2.0","id":1,` +
+			`"method":"initialize"}}` + "\n",
 		`{"jsonrpc":"2.0","id":1,"result":{}}` + "\n", "", "\n", "{", "[1,2]\n", "\x00\xff\n",
 	} {
 		f.Add([]byte(seed))

@@ -26,20 +26,21 @@ import (
 // client is a correct editor, as small as one can be: one prompt, files and
 // permissions as its habits have them, and an end.
 type client struct {
-	capabilities string                                           // clientCapabilities
-	id           func(n int) string                               // of the n-th request, as JSON
-	answer       func(c *client, id, method string, p jsonObject) // how a request is answered; nil answers in the plain way
-	more         string                                           // members that each of its objects may have, ",…"
-	info         bool                                             // clientInfo
-	cancelAt     string                                           // a kind of update after which it cancels, once
-	patience     time.Duration                                    // after which it cancels by itself
-	idle         bool                                             // it cancels where nothing runs
-	prompts      int                                              // how many, 0 is 1
-	leaves       string                                           // a kind of update after which it ends the input, the turn still open
-	leavesToo    bool                                             // it ends the input right after its cancel
-	slow         time.Duration                                    // over each frame
-	extension    bool                                             // it sends notifications of its own
-	loads        bool                                             // it loads a session where it can
+	capabilities string             // clientCapabilities
+	id           func(n int) string // of the n-th request, as JSON
+	answer       func(c *client, id, method string,
+		p jsonObject) // how a request is answered; nil answers in the plain way
+	more      string        // members that each of its objects may have, ",…"
+	info      bool          // clientInfo
+	cancelAt  string        // a kind of update after which it cancels, once
+	patience  time.Duration // after which it cancels by itself
+	idle      bool          // it cancels where nothing runs
+	prompts   int           // how many, 0 is 1
+	leaves    string        // a kind of update after which it ends the input, the turn still open
+	leavesToo bool          // it ends the input right after its cancel
+	slow      time.Duration // over each frame
+	extension bool          // it sends notifications of its own
+	loads     bool          // it loads a session where it can
 
 	work    string
 	in      io.WriteCloser
@@ -68,7 +69,8 @@ func choose(pick func(options []any) any) func(*client, string, string, jsonObje
 		if method == "session/request_permission" && !c.stopped {
 			options, _ := p["options"].([]any)
 			if o := pick(options); o != nil {
-				c.result(id, jsonObject{"outcome": jsonObject{"outcome": "selected", "optionId": o.(jsonObject)["optionId"]}})
+				c.result(id, jsonObject{"outcome": jsonObject{"outcome": "selected",
+					"optionId": o.(jsonObject)["optionId"]}})
 				return
 			}
 		}
@@ -274,30 +276,36 @@ var liberties = map[string]client{
 	"nothing but the protocol's core": {capabilities: `{}`, answer: refuse(-32601, "fs/", "terminal/")},
 	"no capabilities at all":          {answer: refuse(-32601, "fs/", "terminal/")},
 	"files":                           {capabilities: files},
-	"reading only":                    {capabilities: `{"fs":{"readTextFile":true}}`, answer: refuse(-32601, "fs/write", "terminal/")},
-	"an unknown capability":           {capabilities: `{"_meta":{"small":true}}`, answer: refuse(-32601, "fs/", "terminal/")},
-	"files refused as parameters":     {capabilities: files, answer: refuse(-32602, "fs/")},
-	"files refused as not found":      {capabilities: files, answer: refuse(-32002, "fs/")},
-	"the first option":                {capabilities: files, answer: choose(func(o []any) any { return at(o, 0) })},
-	"the last option":                 {capabilities: files, answer: choose(func(o []any) any { return at(o, len(o)-1) })},
-	"a way to reject":                 {capabilities: files, answer: choose(func(o []any) any { return kind(o, "reject_once") })},
-	"a way to allow":                  {capabilities: files, answer: choose(func(o []any) any { return kind(o, "allow_once") })},
-	"strings as ids":                  {capabilities: files, id: func(n int) string { return fmt.Sprintf(`"r-%d"`, n) }},
-	"large ids":                       {capabilities: files, id: func(n int) string { return fmt.Sprint(9007199254740992 + n) }},
-	"ids that count down":             {capabilities: files, id: func(n int) string { return fmt.Sprint(-1 - n) }},
-	"a name":                          {capabilities: files, info: true},
-	"_meta everywhere":                {capabilities: files, more: `,"_meta":{"small.example/trace":"x"}`},
-	"a cancel after the first text":   {capabilities: files, cancelAt: "agent_message_chunk"},
-	"a cancel after a tool call":      {capabilities: files, cancelAt: "tool_call"},
-	"a cancel after a second":         {capabilities: files, patience: 200 * time.Millisecond},
-	"a cancel while nothing runs":     {capabilities: files, idle: true},
-	"two prompts":                     {capabilities: files, prompts: 2},
-	"leaving in the middle":           {capabilities: files, leaves: "agent_message_chunk"},
-	"leaving with a tool call":        {capabilities: files, leaves: "tool_call"},
-	"leaving with a cancel":           {capabilities: files, cancelAt: "tool_call", leavesToo: true},
-	"a pause over each frame":         {capabilities: files, slow: time.Millisecond},
-	"an extension of its own":         {capabilities: files, extension: true},
-	"loading":                         {capabilities: files, loads: true},
+	"reading only": {capabilities: `{"fs":{"readTextFile":true}}`,
+		answer: refuse(-32601, "fs/write", "terminal/")},
+	"an unknown capability": {capabilities: `{"_meta":{"small":true}}`,
+		answer: refuse(-32601, "fs/", "terminal/")},
+	"files refused as parameters": {capabilities: files, answer: refuse(-32602, "fs/")},
+	"files refused as not found":  {capabilities: files, answer: refuse(-32002, "fs/")},
+	"the first option":            {capabilities: files, answer: choose(func(o []any) any { return at(o, 0) })},
+	"the last option": {capabilities: files,
+		answer: choose(func(o []any) any { return at(o, len(o)-1) })},
+	"a way to reject": {capabilities: files,
+		answer: choose(func(o []any) any { return kind(o, "reject_once") })},
+	"a way to allow": {capabilities: files,
+		answer: choose(func(o []any) any { return kind(o, "allow_once") })},
+	"strings as ids": {capabilities: files, id: func(n int) string { return fmt.Sprintf(`"r-%d"`, n) }},
+	"large ids": {capabilities: files,
+		id: func(n int) string { return fmt.Sprint(9007199254740992 + n) }},
+	"ids that count down":           {capabilities: files, id: func(n int) string { return fmt.Sprint(-1 - n) }},
+	"a name":                        {capabilities: files, info: true},
+	"_meta everywhere":              {capabilities: files, more: `,"_meta":{"small.example/trace":"x"}`},
+	"a cancel after the first text": {capabilities: files, cancelAt: "agent_message_chunk"},
+	"a cancel after a tool call":    {capabilities: files, cancelAt: "tool_call"},
+	"a cancel after a second":       {capabilities: files, patience: 200 * time.Millisecond},
+	"a cancel while nothing runs":   {capabilities: files, idle: true},
+	"two prompts":                   {capabilities: files, prompts: 2},
+	"leaving in the middle":         {capabilities: files, leaves: "agent_message_chunk"},
+	"leaving with a tool call":      {capabilities: files, leaves: "tool_call"},
+	"leaving with a cancel":         {capabilities: files, cancelAt: "tool_call", leavesToo: true},
+	"a pause over each frame":       {capabilities: files, slow: time.Millisecond},
+	"an extension of its own":       {capabilities: files, extension: true},
+	"loading":                       {capabilities: files, loads: true},
 }
 
 func at(options []any, i int) any {
@@ -353,7 +361,8 @@ var _ = Describe("a correct editor with habits of its own", func() {
 					bad := func(v results.Verdict) bool {
 						return slices.Contains([]results.Verdict{results.Fail, results.Warn, results.Error}, v)
 					}
-					if bad(r.Verdict) || slices.ContainsFunc(r.Findings, func(f results.Finding) bool { return bad(f.Class) }) ||
+					if bad(r.Verdict) || slices.ContainsFunc(r.Findings,
+						func(f results.Finding) bool { return bad(f.Class) }) ||
 						slices.ContainsFunc(r.Checks, func(k results.Check) bool { return bad(k.Verdict) }) {
 						blamed <- name + ": " + x.ID + "\n" + shown(r)
 					}
@@ -383,8 +392,10 @@ var _ = It("an editor that refuses to read files has no line ends that could be 
 func beside(x *scenarios.Scenario, name string) bool {
 	habits := liberties[name]
 	return slices.Contains(x.Tags, "slow") || x.ID == "editors/m11-stubborn-tree" ||
-		x.ID == "editors/m08-permission-and-cancel" && name == "a cancel after the first text" || strings.HasPrefix(x.ID, "editors/m10-") ||
-		slices.Contains(x.Tags, "cancel") && habits.cancelAt != "agent_message_chunk" && habits.patience == 0 && habits.leaves == "" && !habits.leavesToo ||
+		x.ID == "editors/m08-permission-and-cancel" && name == "a cancel after the first text" ||
+		strings.HasPrefix(x.ID, "editors/m10-") ||
+		slices.Contains(x.Tags, "cancel") && habits.cancelAt != "agent_message_chunk" && habits.patience == 0 &&
+			habits.leaves == "" && !habits.leavesToo ||
 		// These ask whether the connection is still there.
 		(strings.HasPrefix(x.ID, "editors/m01-") || x.ID == "editors/m12-noise") && habits.leaves != "" ||
 		(x.ID == "editors/m12-long-lines" || x.ID == "editors/m01-burst-long") && name != "files"

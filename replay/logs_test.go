@@ -55,7 +55,8 @@ var _ = Describe("logs of other programs", func() {
 				return
 			}
 			for e := range replay.Frames(t) {
-				Expect(e.At).To(BeNumerically("~", time.Duration(e.Seq-1)*137*time.Millisecond, time.Millisecond), "#%d", e.Seq)
+				Expect(e.At).To(BeNumerically("~", time.Duration(e.Seq-1)*137*time.Millisecond, time.Millisecond),
+					"#%d", e.Seq)
 			}
 		})
 	}
@@ -106,7 +107,8 @@ var _ = Describe("logs of other programs", func() {
 	})
 })
 
-// damaged is a log in which one or two lines that hold a part of a message are damaged, as terminals, loggers and hands do.
+// damaged is a log in which one or two lines that hold a part of a message are damaged, as terminals, loggers and hands
+// do.
 func damaged(random *rand.Rand, text string) string {
 	lines := strings.SplitAfter(strings.TrimSpace(text), "\n")
 	var whole []int

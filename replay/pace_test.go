@@ -21,13 +21,15 @@ import (
 func paced(speed float64) (waits []time.Duration, missed []string) {
 	GinkgoHelper()
 	clock := time.Unix(0, 0)
-	recording, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return clock }})
+	recording, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Now: func() time.Time { return clock }})
 	Expect(err).NotTo(HaveOccurred())
 	for _, l := range []struct {
 		after time.Duration
 		from  transcript.Source
 		line  string
-	}{{10 * time.Second, transcript.Editor, initialized[2:]}, {time.Second, transcript.Agent, welcome[2:]}, {20 * time.Second, transcript.Editor, opened[2:]}, {time.Second, transcript.Agent, session1[2:]}} {
+	}{{10 * time.Second, transcript.Editor, initialized[2:]}, {time.Second, transcript.Agent, welcome[2:]},
+		{20 * time.Second, transcript.Editor, opened[2:]}, {time.Second, transcript.Agent, session1[2:]}} {
 		clock = clock.Add(l.after)
 		recording.AppendFrame(0, l.from, []byte(l.line), 0)
 	}
@@ -47,7 +49,8 @@ func paced(speed float64) (waits []time.Duration, missed []string) {
 		},
 		Start: func(_ context.Context, conn int) (*mockclient.Agent, error) {
 			return mockclient.InProcess(log, conn, func(ctx context.Context, in io.Reader, out io.Writer) error {
-				return refagent.Run(ctx, refagent.Options{In: in, Out: out, Log: io.Discard, Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }})
+				return refagent.Run(ctx, refagent.Options{In: in, Out: out, Log: io.Discard,
+					Getenv: func(name string) string { return map[string]string{"HOME": home}[name] }})
 			}), nil
 		},
 	}

@@ -37,7 +37,8 @@ turns:
 var prompts = []string{"Rename foo to bar in main.go.", "Tell me a long story.", "Go on please."}
 
 func model(log *transcript.Transcript, work string) *fakellm.Server {
-	script, err := fakellm.ParseScript("story", []byte(story), func(s string) (string, error) { return strings.ReplaceAll(s, "$WORK", work), nil })
+	script, err := fakellm.ParseScript("story", []byte(story),
+		func(s string) (string, error) { return strings.ReplaceAll(s, "$WORK", work), nil })
 	Expect(err).NotTo(HaveOccurred())
 	c := fakellm.Config{Script: script, Transcript: log}
 	for i, p := range prompts {
@@ -60,7 +61,8 @@ func place() (work, home string) {
 }
 
 func environment(home, llm string) []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "OPENAI_BASE_URL=" + llm + "/v1", "OPENAI_API_KEY=sk-test"}
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "OPENAI_BASE_URL=" + llm + "/v1",
+		"OPENAI_API_KEY=sk-test"}
 }
 
 // recorded is a session with the reference agent through the proxy: a tool
@@ -75,7 +77,9 @@ func recorded(fault ...string) *transcript.Transcript {
 	Expect(err).NotTo(HaveOccurred())
 	llm := model(log, work)
 	defer llm.Close()
-	agent, err := mockclient.Start(ctx, log, 0, mockclient.Command{Path: self(), Args: append([]string{"proxy", file, self(), "refagent"}, fault...), Env: environment(home, llm.URL()), Dir: work, Grace: 30 * time.Second})
+	agent, err := mockclient.Start(ctx, log, 0,
+		mockclient.Command{Path: self(), Args: append([]string{"proxy", file, self(), "refagent"}, fault...),
+			Env: environment(home, llm.URL()), Dir: work, Grace: 30 * time.Second})
 	Expect(err).NotTo(HaveOccurred())
 	e := mockclient.NewEditor(agent, mockclient.Options{Policy: mockclient.Allow()})
 	defer e.Close(ctx)
@@ -92,7 +96,8 @@ func recorded(fault ...string) *transcript.Transcript {
 	before := log.Len()
 	s, err = e.LoadSession(ctx, s.ID, mockclient.SessionOptions{Cwd: work})
 	Expect(err).NotTo(HaveOccurred())
-	Expect(log.Await(ctx, before, mockclient.MessageSaid("Once upon a time")).Met()).To(BeTrue()) // the end of the history
+	Expect(log.Await(ctx, before, mockclient.MessageSaid("Once upon a time")).Met()).
+		To(BeTrue()) // the end of the history
 	Expect(s.Prompt(ctx, mockclient.Text(prompts[2])).Wait(ctx)).To(Equal("end_turn"))
 	Expect(e.Close(ctx).Exit.Code).To(Equal(0))
 
@@ -131,7 +136,9 @@ func patient(patience time.Duration, recording *transcript.Transcript, mode repl
 		if fault != "" {
 			args = append(args, fault)
 		}
-		return mockclient.Start(ctx, log, conn, mockclient.Command{Path: self(), Args: args, Env: environment(home, llm.URL()), Dir: work, Grace: 30 * time.Second})
+		return mockclient.Start(ctx, log, conn,
+			mockclient.Command{Path: self(), Args: args, Env: environment(home, llm.URL()), Dir: work,
+				Grace: 30 * time.Second})
 	}
 	r.Want = r.Against
 	return r.Run(ctx)

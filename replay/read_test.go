@@ -17,14 +17,16 @@ import (
 )
 
 // conversation is a short session; > is the editor.
-const conversation = `> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true}}}}
+const conversation = `> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,` +
+	`"clientCapabilities":{"fs":{"readTextFile":true}}}}
 < {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentInfo":{"name":"a","version":"1"}}}
 > {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/home/me/w","mcpServers":[]}}
 < {"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}
 > {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1","prompt":[{"type":"text","text":"hi"}]}}
 < {"jsonrpc":"2.0","id":2,"method":"fs/read_text_file","params":{"sessionId":"s1","path":"/home/me/w/a.txt"}}
 > {"jsonrpc":"2.0","id":2,"result":{"content":"x"}}
-< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hello"}}}}
+< {"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chun` +
+	`k","content":{"type":"text","text":"hello"}}}}
 < {"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`
 
 func eachFrame(f func(i int, editor bool, raw string)) {
@@ -57,13 +59,18 @@ func importable() map[string]string {
 			dir, flow, long = "c2a", "outbound", "editor-to-agent"
 		}
 		fmt.Fprintf(&directed, "{\"t\":%d.5,\"proc\":1,\"dir\":%q,\"frame\":%s}\n", i, dir, raw)
-		fmt.Fprintf(&wrapped, "{\"seq\":%d,\"at\":\"2026-01-02T03:04:%02d.000Z\",\"direction\":%q,\"message\":%s}\n", i, i, flow, raw)
-		messages = append(messages, map[string]any{"seq": i + 1, "timestamp": 1781278066196 + i, "direction": long, "kind": "request", "raw": raw, "payload": nil})
+		fmt.Fprintf(&wrapped, "{\"seq\":%d,\"at\":\"2026-01-02T03:04:%02d.000Z\",\"direction\":%q,\"message\":%s}\n", i,
+			i, flow, raw)
+		messages = append(messages, map[string]any{"seq": i + 1, "timestamp": 1781278066196 + i, "direction": long,
+			"kind": "request", "raw": raw, "payload": nil})
 	})
-	export, err := json.MarshalIndent(map[string]any{"version": 1, "exportedAt": 1, "tool": map[string]any{"name": "acp-devtools", "version": "0.3.0"},
-		"session": map[string]any{"id": 1, "name": nil, "agentCommand": "a", "clientName": nil, "startedAt": 1, "endedAt": nil}, "messages": messages}, "", "    ")
+	export, err := json.MarshalIndent(map[string]any{"version": 1, "exportedAt": 1,
+		"tool": map[string]any{"name": "acp-devtools", "version": "0.3.0"},
+		"session": map[string]any{"id": 1, "name": nil, "agentCommand": "a", "clientName": nil, "startedAt": 1,
+			"endedAt": nil}, "messages": messages}, "", "    ")
 	Expect(err).NotTo(HaveOccurred())
-	return map[string]string{"frames alone": plain.String(), "frames with directions": directed.String(), "acpx flow": wrapped.String(), "acp-devtools": string(export)}
+	return map[string]string{"frames alone": plain.String(), "frames with directions": directed.String(),
+		"acpx flow": wrapped.String(), "acp-devtools": string(export)}
 }
 
 var _ = Describe("reading recordings of others", func() {
@@ -84,7 +91,8 @@ var _ = Describe("reading recordings of others", func() {
 	})
 
 	It("says what is wrong with a file", func() {
-		t, err := replay.Read(recordings.V1(), strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n{\"jsonrpc\":\"2.0\",\"meth\nhello\n"), nil)
+		t, err := replay.Read(recordings.V1(),
+			strings.NewReader("{\"jsonrpc\":\"2.0\",\"method\":\"x\"}\n{\"jsonrpc\":\"2.0\",\"meth\nhello\n"), nil)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(t.Len()).To(Equal(1))
 		Expect(t.Skipped()).To(HaveLen(1))
@@ -116,7 +124,8 @@ var _ = Describe("Zed's log of ACP messages", func() {
   {"_direction": "outgoing", "_type": "request", "id": 2, "method": "logout", "params": null},
   {"_direction": "incoming", "_type": "stderr", "id": null, "method": "x", "params": "y"},
   {"_direction": "incoming", "_type": "response", "id": 2, "method": "logout", "params": null},
-  {"_direction": "outgoing", "_type": "notification", "id": null, "method": "session/cancel", "params": {"sessionId": "s"}}
+  {"_direction": "outgoing", "_type": "notification", "id": null, "method": "session/cancel", "params": `+
+			`{"sessionId": "s"}}
 ]`), nil)
 		Expect(err).NotTo(HaveOccurred())
 		var got []string

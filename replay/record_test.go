@@ -47,7 +47,9 @@ func (c *collector) String() string {
 }
 
 func logAt(file string) *transcript.Transcript {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Redact: replay.Redaction{Protocol: recordings.V1()}.Func()})
+	t, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true,
+			Redact: replay.Redaction{Protocol: recordings.V1()}.Func()})
 	Expect(err).NotTo(HaveOccurred())
 	return t
 }
@@ -106,7 +108,8 @@ var _ = Describe("record", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(exit.Code).To(Equal(0))
 		Expect(log.Close()).To(Succeed())
-		Expect(bytes.Equal([]byte(out.String()), want)).To(BeTrue(), "the agent's echo should be what was sent, byte for byte")
+		Expect(bytes.Equal([]byte(out.String()), want)).
+			To(BeTrue(), "the agent's echo should be what was sent, byte for byte")
 
 		f, err := os.Open(file)
 		Expect(err).NotTo(HaveOccurred())
@@ -121,7 +124,8 @@ var _ = Describe("record", func() {
 					got = append(append(got, e.Raw...), '\n')
 				}
 			}
-			Expect(bytes.Equal(got, append(bytes.Clone(want), '\n'))).To(BeTrue(), "the log of the %s should hold the same lines", from)
+			Expect(bytes.Equal(got, append(bytes.Clone(want), '\n'))).
+				To(BeTrue(), "the log of the %s should hold the same lines", from)
 		}
 		last := loaded.At(loaded.Len())
 		Expect(last.Kind).To(Equal(transcript.Exited))
@@ -153,7 +157,8 @@ var _ = Describe("record", func() {
 		dir := GinkgoT().TempDir()
 		errs := &collector{}
 		log := logAt(filepath.Join(dir, "a.jsonl"))
-		exit, err := (&replay.Proxy{Agent: command("exit"), In: strings.NewReader(""), Out: io.Discard, Err: errs, Log: log}).Run(context.Background())
+		exit, err := (&replay.Proxy{Agent: command("exit"), In: strings.NewReader(""), Out: io.Discard, Err: errs,
+			Log: log}).Run(context.Background())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(exit.Code).To(Equal(7))
 		Expect(errs.String()).To(Equal("going\n"))
@@ -165,7 +170,8 @@ var _ = Describe("record", func() {
 		signals := make(chan os.Signal, 1)
 		out := &collector{look: func([]byte) { signals <- syscall.SIGUSR1 }}
 		log = logAt(filepath.Join(dir, "b.jsonl"))
-		exit, err = (&replay.Proxy{Agent: command("wait-for-signal"), In: strings.NewReader(""), Out: out, Signals: signals, Log: log}).Run(context.Background())
+		exit, err = (&replay.Proxy{Agent: command("wait-for-signal"), In: strings.NewReader(""), Out: out,
+			Signals: signals, Log: log}).Run(context.Background())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(exit.Code).To(Equal(3))
 		Expect(log.Close()).To(Succeed())
@@ -174,8 +180,10 @@ var _ = Describe("record", func() {
 	It("prints findings while it goes on", func() {
 		log := logAt(filepath.Join(GinkgoT().TempDir(), "r.jsonl"))
 		live := &collector{}
-		in := strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/prompt\",\"params\":{}}\nnot json\n")
-		_, err := (&replay.Proxy{Agent: command("cat"), In: in, Out: io.Discard, Log: log, Live: live, Judge: judge}).Run(context.Background())
+		in := strings.NewReader("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"session/prompt\",\"params\":{}}" +
+			"\nnot json\n")
+		_, err := (&replay.Proxy{Agent: command("cat"), In: in, Out: io.Discard, Log: log, Live: live, Judge: judge}).
+			Run(context.Background())
 		Expect(err).NotTo(HaveOccurred())
 		Expect(live.String()).To(ContainSubstring("fail of the agent"))
 		Expect(live.String()).To(ContainSubstring("#"))
@@ -192,7 +200,8 @@ var _ = Describe("record", func() {
 			Expect(cmd.Start()).To(Succeed())
 			go func() {
 				for i := 0; ; i++ {
-					if _, err := fmt.Fprintf(in, "{\"jsonrpc\":\"2.0\",\"method\":\"_n\",\"params\":{\"n\":%d,\"pad\":%q}}\n", i, strings.Repeat("x", i%5000)); err != nil {
+					if _, err := fmt.Fprintf(in, "{\"jsonrpc\":\"2.0\",\"method\":\"_n\",\"params\":{\"n\":%d,"+
+						"\"pad\":%q}}\n", i, strings.Repeat("x", i%5000)); err != nil {
 						return
 					}
 				}
@@ -225,7 +234,8 @@ var _ = Describe("record", func() {
 					got.Write(append(e.Raw, '\n'))
 				}
 			}
-			Expect(bytes.HasPrefix(got.Bytes(), append(passed, rest...))).To(BeTrue(), "what was passed on should be in the file")
+			Expect(bytes.HasPrefix(got.Bytes(), append(passed, rest...))).
+				To(BeTrue(), "what was passed on should be in the file")
 			Eventually(func() error { return syscall.Kill(pid, 0) }, time.Minute).Should(MatchError(syscall.ESRCH))
 		}
 	})

@@ -96,12 +96,15 @@ func validPipe() int {
 }
 
 func proxyMain(file string, argv []string) int {
-	log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20, Redact: replay.Redaction{Protocol: recordings.V1()}.Func()})
+	log, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: file, Through: true, Memory: 8 << 20,
+			Redact: replay.Redaction{Protocol: recordings.V1()}.Func()})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	p := replay.Proxy{Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: os.Environ(), Keeper: keeper(), TrimOnExit: file}, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Log: log}
+	p := replay.Proxy{Agent: mockclient.Command{Path: argv[0], Args: argv[1:], Env: os.Environ(), Keeper: keeper(),
+		TrimOnExit: file}, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Log: log}
 	exit, err := p.Run(context.Background())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -121,7 +124,8 @@ func refagentMain(args []string) int {
 		}
 		hooks = f.Hooks()
 	}
-	if err := refagent.Run(context.Background(), refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Hooks: hooks, Getenv: os.Getenv}); err != nil {
+	if err := refagent.Run(context.Background(),
+		refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Hooks: hooks, Getenv: os.Getenv}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

@@ -150,24 +150,30 @@ check stayed
 		verdicts := func(seen *replay.Seen) (list []results.Verdict) {
 			log, err := transcript.New(transcript.Header{}, transcript.Options{})
 			Expect(err).NotTo(HaveOccurred())
-			for _, c := range judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: seen}}).Checks {
+			for _, c := range judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: seen}}).
+				Checks {
 				list = append(list, c.Verdict)
 			}
 			return list
 		}
 		Expect(verdicts(nil)).To(Equal([]results.Verdict{results.Skip, results.Skip, results.Pass}))
-		Expect(verdicts(&replay.Seen{Printed: "other"})).To(Equal([]results.Verdict{results.Skip, results.Pass, results.Pass}))
-		Expect(verdicts(&replay.Seen{Printed: "H", Late: true})).To(Equal([]results.Verdict{results.Lint, results.Lint, results.Pass}))
-		Expect(verdicts(&replay.Seen{Printed: "Hello"})).To(Equal([]results.Verdict{results.Pass, results.Pass, results.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "other"})).
+			To(Equal([]results.Verdict{results.Skip, results.Pass, results.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "H", Late: true})).
+			To(Equal([]results.Verdict{results.Lint, results.Lint, results.Pass}))
+		Expect(verdicts(&replay.Seen{Printed: "Hello"})).
+			To(Equal([]results.Verdict{results.Pass, results.Pass, results.Pass}))
 	})
 
 	It("misses nothing on the screen of an editor that left before all was said", func() {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
-		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`), 0)
+		log.AppendFrame(0, transcript.Editor,
+			[]byte(`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`), 0)
 		log.Event(0, transcript.Process, transcript.StdinClosed, "", struct{}{})
 		script := played("on prompt {\n\tend end_turn\n}\ncheck all\nshown 'piece 20' where='piece 1'\n")
-		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log, Seen: &replay.Seen{Printed: "piece 1"}}})
+		res := judge.Editor(results.Result{ID: "x"}, script,
+			[]replay.Session{{Log: log, Seen: &replay.Seen{Printed: "piece 1"}}})
 		Expect(res.Checks[0].Verdict).To(Equal(results.Skip))
 	})
 
@@ -193,36 +199,39 @@ answered NEVER
 		Expect(res.Checks[1].Verdict).To(Equal(results.Skip))
 	})
 
-	DescribeTable("asks of an editor that left only what it can have seen", func(then string, stays time.Duration, want results.Verdict) {
-		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
-		Expect(err).NotTo(HaveOccurred())
-		script := played("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then + "\n}\ncheck PERM-015 x\nanswered P\n")
-		s := server(script)
-		s.Log = log
-		in, out, done := dial(s)
-		go func() {
-			defer in.Close()
-			lines := bufio.NewScanner(out)
-			for _, line := range []string{
-				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}`,
-				`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
-				`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}`,
-			} {
-				fmt.Fprintln(in, line)
-				lines.Scan()
-			}
-			for lines.Scan() && !strings.Contains(lines.Text(), "request_permission") {
-			}
-			if then != "await P" {
-				lines.Scan() // what the agent says after it has asked
-			}
-			<-time.After(stays)
-		}()
-		Expect(<-done).To(Equal(0))
-		out.Close()
-		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
-		Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
-	},
+	DescribeTable("asks of an editor that left only what it can have seen",
+		func(then string, stays time.Duration, want results.Verdict) {
+			log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
+			Expect(err).NotTo(HaveOccurred())
+			script := played("on prompt {\nend end_turn\npermission a allow_once:yes as P\n" + then +
+				"\n}\ncheck PERM-015 x\nanswered P\n")
+			s := server(script)
+			s.Log = log
+			in, out, done := dial(s)
+			go func() {
+				defer in.Close()
+				lines := bufio.NewScanner(out)
+				for _, line := range []string{
+					`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,` +
+						`"clientCapabilities":{}}}`,
+					`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`,
+					`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}`,
+				} {
+					fmt.Fprintln(in, line)
+					lines.Scan()
+				}
+				for lines.Scan() && !strings.Contains(lines.Text(), "request_permission") {
+				}
+				if then != "await P" {
+					lines.Scan() // what the agent says after it has asked
+				}
+				<-time.After(stays)
+			}()
+			Expect(<-done).To(Equal(0))
+			out.Close()
+			res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
+			Expect(res.Checks[0].Verdict).To(Equal(want), "%+v", res.Checks[0])
+		},
 		Entry("a request that it left beside", "await P", time.Duration(0), results.Skip),
 		Entry("a request that it may not have seen, nor what came behind", "text late", time.Duration(0), results.Skip),
 		Entry("a request that it let pass", "text late", 1100*time.Millisecond, results.Fail),
@@ -231,9 +240,12 @@ answered NEVER
 	DescribeTable("asks of an editor that left in its turn", func(method string, want results.Verdict) {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
-		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}`), 0)
+		log.AppendFrame(0, transcript.Editor,
+			[]byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[]}}`),
+			0)
 		log.Event(0, transcript.Process, transcript.StdinClosed, "", struct{}{})
-		asked := log.AppendFrame(0, transcript.Agent, []byte(`{"jsonrpc":"2.0","id":4,"method":"`+method+`","params":{}}`), 0)
+		asked := log.AppendFrame(0, transcript.Agent,
+			[]byte(`{"jsonrpc":"2.0","id":4,"method":"`+method+`","params":{}}`), 0)
 		log.Event(0, transcript.Note, serve.Named, "", map[string]any{"name": "P", "seq": asked.Seq})
 		script := played("on prompt {\nrequest x '{}' as P\n}\ncheck PERM-015 x\nanswered P\n")
 		res := judge.Editor(results.Result{ID: "x"}, script, []replay.Session{{Log: log}})
@@ -274,7 +286,8 @@ answered NEVER
 			if strings.HasPrefix(base, "m15") || strings.HasPrefix(base, "m16") {
 				continue // they need a workspace: careless_test.go plays them
 			}
-			if strings.HasPrefix(base, "m20") || strings.HasPrefix(base, "m12-") || strings.HasPrefix(base, "m11") || base == "m10-crash-mid-turn" || base == "m09-cancel-unanswered" {
+			if strings.HasPrefix(base, "m20") || strings.HasPrefix(base, "m12-") || strings.HasPrefix(base, "m11") ||
+				base == "m10-crash-mid-turn" || base == "m09-cancel-unanswered" {
 				continue // slow, or about processes: the command's tests run them
 			}
 			cancel := strings.HasPrefix(base, "m09") || strings.HasPrefix(base, "m08")
@@ -319,9 +332,11 @@ var _ = Describe("a client on the Go library", func() {
 		ctx := context.Background()
 		_, err = c.Initialize(ctx, acpgo.InitializeRequest{ProtocolVersion: acpgo.ProtocolVersionNumber})
 		Expect(err).NotTo(HaveOccurred())
-		session, err := c.NewSession(ctx, acpgo.NewSessionRequest{Cwd: GinkgoT().TempDir(), McpServers: []acpgo.McpServer{}})
+		session, err := c.NewSession(ctx,
+			acpgo.NewSessionRequest{Cwd: GinkgoT().TempDir(), McpServers: []acpgo.McpServer{}})
 		Expect(err).NotTo(HaveOccurred())
-		_, err = c.Prompt(ctx, acpgo.PromptRequest{SessionId: session.SessionId, Prompt: []acpgo.ContentBlock{acpgo.TextBlock("Say hello.")}})
+		_, err = c.Prompt(ctx, acpgo.PromptRequest{SessionId: session.SessionId,
+			Prompt: []acpgo.ContentBlock{acpgo.TextBlock("Say hello.")}})
 		Expect(err).To(HaveOccurred())
 		close(busy.free)
 		out.Close() // as the library left it
@@ -389,7 +404,8 @@ var _ = Describe("clients from npm", Label("large"), func() {
 
 	It("acpx finishes normally", func() {
 		out := play(func(dir string, agent []string) *exec.Cmd {
-			return exec.Command(node(dir), filepath.Join(dir, "node_modules", "acpx", "dist", "cli.js"), "--approve-all", "--agent", strings.Join(agent, " "), "exec", prompts[0])
+			return exec.Command(node(dir), filepath.Join(dir, "node_modules", "acpx", "dist", "cli.js"),
+				"--approve-all", "--agent", strings.Join(agent, " "), "exec", prompts[0])
 		})
 		Expect(bytes.Contains([]byte(out), []byte("Renamed."))).To(BeTrue(), out)
 		Expect(out).To(ContainSubstring("end_turn"))

@@ -87,7 +87,8 @@ func (c *client2) request(method, params string) {
 	}
 	c.n++
 	c.waiting[id] = method
-	c.write(object{"id": json.RawMessage(id), "method": method, "params": parsed("{" + strings.TrimPrefix(params+c.more, ",") + "}")})
+	c.write(object{"id": json.RawMessage(id), "method": method,
+		"params": parsed("{" + strings.TrimPrefix(params+c.more, ",") + "}")})
 }
 
 func parsed(text string) object {
@@ -332,7 +333,8 @@ func played2(x *scenarios.Scenario, make func() *client2, patience time.Duration
 		}
 		log, err := transcript.New(transcript.Header{Protocol: "2"}, transcript.Options{Classifier: recordings.V2()})
 		Expect(err).NotTo(HaveOccurred())
-		s := &serve.Server{Protocol: recordings.V2(), Script: &x.Agent.Script, Log: log, Child: func() error { return nil }}
+		s := &serve.Server{Protocol: recordings.V2(), Script: &x.Agent.Script, Log: log,
+			Child: func() error { return nil }}
 		ctx, stop := context.WithTimeout(context.Background(), patience)
 		in, out, done := dial(s)
 		s.Die = func() { out.Close() }
@@ -426,7 +428,8 @@ var _ = Describe("editors of version 2", Ordered, Label("large"), func() {
 		slots := make(chan struct{}, 8)
 		for name, habit := range habits2 {
 			for _, x := range list {
-				if slices.Contains(x.Tags, "cancel") && strings.HasPrefix(x.ID, "editors/m0") && name == "a cancel after a call" {
+				if slices.Contains(x.Tags, "cancel") && strings.HasPrefix(x.ID, "editors/m0") &&
+					name == "a cancel after a call" {
 					continue // these wait for a cancel at another time
 				}
 				slots <- struct{}{}

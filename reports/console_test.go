@@ -58,7 +58,8 @@ var _ = Describe("the console", func() {
 
 	It("says once that the rest is not tried", func() {
 		untried := func(id string) results.Result {
-			return results.Result{ID: id, Verdict: results.Skip, NotStarted: true, Reason: "not tried: it did not start"}
+			return results.Result{ID: id, Verdict: results.Skip, NotStarted: true,
+				Reason: "not tried: it did not start"}
 		}
 		show := func(o reports.ConsoleOptions) string {
 			var b bytes.Buffer
@@ -68,7 +69,8 @@ var _ = Describe("the console", func() {
 			c.Finished(untried("a/two"))
 			return b.String()
 		}
-		Expect(show(reports.ConsoleOptions{})).To(Equal("skip  a/one and all that follows: not tried: it did not start\n"))
+		Expect(show(reports.ConsoleOptions{})).
+			To(Equal("skip  a/one and all that follows: not tried: it did not start\n"))
 		Expect(show(reports.ConsoleOptions{Quiet: true})).To(BeEmpty())
 		Expect(show(reports.ConsoleOptions{Verbose: true})).To(ContainSubstring("a/two"))
 	})
@@ -79,7 +81,8 @@ var _ = Describe("the console", func() {
 		lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 		Expect(len(lines)).To(BeNumerically("<=", 45))
 		Expect(b.String()).To(ContainSubstring("more lines"))
-		Expect(b.String()).To(ContainSubstring("also         long/story#c2, long/story#c3, long/story#c4, long/story#c5 and 3 more"))
+		Expect(b.String()).To(ContainSubstring("also         long/story#c2, long/story#c3, long/story#c4, " +
+			"long/story#c5 and 3 more"))
 		Expect(lines[len(lines)-1]).To(Equal("      run again    acp-test run --run long/story"))
 	})
 
@@ -87,7 +90,8 @@ var _ = Describe("the console", func() {
 		var b bytes.Buffer
 		reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(results.Result{
 			ID: "files/crlf", File: "files/crlf.txtar", Verdict: results.Error, Reason: "files/crlf.txtar:4: no sh",
-			Checks: []results.Check{{ID: "files/crlf#kept", Slug: "kept", Line: 8, Verdict: results.Fail, NotReached: true}},
+			Checks: []results.Check{{ID: "files/crlf#kept", Slug: "kept", Line: 8, Verdict: results.Fail,
+				NotReached: true}},
 		})
 		Expect(b.String()).To(MatchRegexp(`(?s)^ERROR files/crlf .*\n +files/crlf.txtar:4: no sh\n.*not reached`))
 	})
@@ -95,13 +99,15 @@ var _ = Describe("the console", func() {
 	It("says of a golden whose scenario would be skipped why, and what to do if that is meant", func() {
 		shown := func(g results.Golden) string {
 			var b bytes.Buffer
-			reports.NewConsole(&b, reports.ConsoleOptions{}).Finished(results.Result{ID: "a/b", File: "a/b.txtar", Verdict: results.Fail, Golden: &g})
+			reports.NewConsole(&b, reports.ConsoleOptions{}).
+				Finished(results.Result{ID: "a/b", File: "a/b.txtar", Verdict: results.Fail, Golden: &g})
 			return b.String()
 		}
 		g := results.Golden{State: "differs", Path: "golden/x/a/b.golden", Diff: "-want +got\n"}
 		Expect(shown(g)).NotTo(ContainSubstring("if meant"))
 		g.Skipped = "the agent asks for nothing"
-		Expect(shown(g)).To(And(ContainSubstring("differ from the golden: the agent asks for nothing\n"), ContainSubstring("if meant     delete the golden")))
+		Expect(shown(g)).To(And(ContainSubstring("differ from the golden: the agent asks for nothing\n"),
+			ContainSubstring("if meant     delete the golden")))
 	})
 
 	It("shows time, counts and what runs in one line of a terminal", func() {
@@ -125,32 +131,39 @@ var _ = Describe("the console", func() {
 
 	It("is never wider than the terminal", func() {
 		var b buffer
-		c := reports.NewConsole(&b, reports.ConsoleOptions{Terminal: true, Every: time.Hour, Width: func() int { return 20 }})
+		c := reports.NewConsole(&b, reports.ConsoleOptions{Terminal: true, Every: time.Hour,
+			Width: func() int { return 20 }})
 		c.Started("a/very/long/name/indeed/日本語日本語日本語")
 		Expect(len(last(b.String()))).To(BeNumerically("<", 20))
 		c.Close()
 	})
 
 	It("breaks what it says at words, below where the text begins, and leaves commands whole", func() {
-		failed := results.Result{ID: "a/one", Verdict: results.Fail, Rerun: "acp-test run --run '^a/one$' -- a-command that is longer than the terminal",
-			Checks: []results.Check{{ID: "a/one#says", Slug: "says", Verdict: results.Fail, Title: "The user sees all that the model says.",
-				Failure: &transcript.Failure{Expected: []string{"agent_message text~hello"}, Observed: "nothing of the kind, although it was asked for"}}}}
+		failed := results.Result{ID: "a/one", Verdict: results.Fail,
+			Rerun: "acp-test run --run '^a/one$' -- a-command that is longer than the terminal",
+			Checks: []results.Check{{ID: "a/one#says", Slug: "says", Verdict: results.Fail,
+				Title: "The user sees all that the model says.",
+				Failure: &transcript.Failure{Expected: []string{"agent_message text~hello"},
+					Observed: "nothing of the kind, although it was asked for"}}}}
 		said := func(terminal bool) []string {
 			var b buffer
-			c := reports.NewConsole(&b, reports.ConsoleOptions{Terminal: terminal, Color: true, Every: time.Hour, Width: func() int { return 40 }})
+			c := reports.NewConsole(&b, reports.ConsoleOptions{Terminal: terminal, Color: true, Every: time.Hour,
+				Width: func() int { return 40 }})
 			c.Finished(failed)
 			c.Close()
 			return strings.Split(regexp.MustCompile(`\r?\x1b\[[0-9;]*[mK]`).ReplaceAllString(b.String(), ""), "\n")
 		}
 		narrow := said(true)
-		Expect(narrow).To(ContainElements("      observed     nothing of the kind,", "                   although it was asked", "                   for",
+		Expect(narrow).To(ContainElements("      observed     nothing of the kind,",
+			"                   although it was asked", "                   for",
 			"      run again    "+failed.Rerun))
 		for _, line := range narrow {
 			if !strings.Contains(line, "run again") {
 				Expect(len(line)).To(BeNumerically("<=", 40), line)
 			}
 		}
-		Expect(said(false)).To(ContainElement("      observed     nothing of the kind, although it was asked for"), "in a file")
+		Expect(said(false)).To(ContainElement("      observed     nothing of the kind, although it was asked for"),
+			"in a file")
 	})
 
 	It("renews the line while nothing happens", func() {
@@ -172,7 +185,8 @@ var _ = Describe("the console", func() {
 		c.Phase("short sweep: explore", 3, 40, "cancel after text")
 		Eventually(b.String).Should(ContainSubstring("      0ms  short sweep: explore  3/40  cancel after text\n"))
 		c.Close()
-		q := reports.NewConsole(&quiet, reports.ConsoleOptions{Total: 2, Every: time.Millisecond, Now: clock, Quiet: true})
+		q := reports.NewConsole(&quiet,
+			reports.ConsoleOptions{Total: 2, Every: time.Millisecond, Now: clock, Quiet: true})
 		q.Started("a/one")
 		q.Close()
 		Expect(quiet.String()).To(BeEmpty())
@@ -245,31 +259,39 @@ var _ = Describe("the console", func() {
 		for i := range 3 {
 			list = append(list, results.Result{ID: "a/b", Repeat: i + 1, Verdict: results.Fail, Reason: "it broke"})
 		}
-		Expect(told(reports.ConsoleOptions{}, list...)).To(ContainSubstring("\nFAIL  it broke\n      seen         in a/b\n"))
+		Expect(told(reports.ConsoleOptions{}, list...)).
+			To(ContainSubstring("\nFAIL  it broke\n      seen         in a/b\n"))
 	})
 
 	It("shows one defect once, wherever it is seen, on less than a screen", func() {
 		var list []results.Result
 		for i := range 172 {
-			list = append(list, results.Result{ID: fmt.Sprintf("a/%d", i), Frames: 500 - i, Verdict: results.Fail, Rerun: fmt.Sprintf("again %d", i),
-				Findings: []results.Finding{{Rule: "TURN-END", Point: "reason", Class: results.Fail, Requirements: []string{"X-1"},
-					Citation: "a sentence", Message: fmt.Sprintf("It ended as %d.", i)}},
-				Checks: []results.Check{{ID: "a#b", Verdict: results.Fail, Requirements: []string{"X-1"}, Title: "It ends."}},
+			list = append(list, results.Result{ID: fmt.Sprintf("a/%d", i), Frames: 500 - i, Verdict: results.Fail,
+				Rerun: fmt.Sprintf("again %d", i),
+				Findings: []results.Finding{{Rule: "TURN-END", Point: "reason", Class: results.Fail,
+					Requirements: []string{"X-1"},
+					Citation:     "a sentence", Message: fmt.Sprintf("It ended as %d.", i)}},
+				Checks: []results.Check{{ID: "a#b", Verdict: results.Fail, Requirements: []string{"X-1"},
+					Title: "It ends."}},
 				Golden: &results.Golden{State: "differs", Diff: "-want +got\n-a\n+b\n"}})
 		}
 		all := told(reports.ConsoleOptions{Quiet: true}, list...)
 		Expect(strings.Count(all, "as in a/0: TURN-END reason  It ended as")).To(Equal(171))
 		_, summary, _ := strings.Cut(all, "\n\n")
-		Expect(summary).To(Equal("FAIL  TURN-END reason  It ended as 171.\n      seen         in 172 scenarios: a/171, a/170, a/169 and 169 more\n" +
-			"      citation     a sentence\n      run again    again 171\nFAIL  recording\n      172 scenarios: 172 fail by 1 cause, 0ms\n      acp-test help TURN-END explains the first cause\n"))
+		Expect(summary).To(Equal("FAIL  TURN-END reason  It ended as 171.\n      seen         in 172 scenarios: " +
+			"a/171, a/170, a/169 and 169 more\n" +
+			"      citation     a sentence\n      run again    again 171\nFAIL  recording\n" +
+			"      172 scenarios: 172 fail by 1 cause, 0ms\n      acp-test help TURN-END explains the first cause\n"))
 	})
 
 	It("shows what it counts: each warning and lint once, also when it is quiet", func() {
 		r := results.Result{ID: "a/b", Verdict: results.Pass, Findings: []results.Finding{
-			{Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."}, {Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."},
+			{Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."},
+			{Rule: "TOOL-ORDER", Class: results.Warn, Message: "It went back."},
 			{Rule: "TITLE", Class: results.Lint, Message: "It is empty."}}}
-		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(Equal("\nwarn  TOOL-ORDER  It went back.\nlint  TITLE  It is empty.\n" +
-			"PASS  recording\n      1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
+		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).
+			To(Equal("\nwarn  TOOL-ORDER  It went back.\nlint  TITLE  It is empty.\n" +
+				"PASS  recording\n      1 scenario: 1 pass, 1 warning, 1 lint, 0ms\n"))
 	})
 
 	It("shows what gave no verdict as that beside what failed", func() {
@@ -278,9 +300,11 @@ var _ = Describe("the console", func() {
 			Failure: &transcript.Failure{Expected: []string{"a permission"}}, FailureClass: results.Inconclusive}
 		Expect(told(reports.ConsoleOptions{Quiet: true}, r)).To(And(
 			ContainSubstring("      TURN-END  It never ended.\n      inconclusive: expected a permission\n"),
-			ContainSubstring("FAIL  TURN-END  It never ended.\n      seen         in a/b\n?     expected a permission\n")))
+			ContainSubstring("FAIL  TURN-END  It never ended.\n      seen         in a/b\n"+
+				"?     expected a permission\n")))
 		var b bytes.Buffer
-		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "github", results.Run{Results: []results.Result{r}}, &b)).To(Succeed())
+		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "github",
+			results.Run{Results: []results.Result{r}}, &b)).To(Succeed())
 		Expect(b.String()).To(ContainSubstring("::warning file=,line=1,title=a/b::expected a permission"))
 	})
 

@@ -18,12 +18,15 @@ var _ = Describe("what came out differently", func() {
 		Expect(c.Summary(results.Run{Differences: []results.Difference{{
 			ID: "a/b", Rounds: [2]int{1, 3}, Verdicts: [2]results.Verdict{results.Pass, results.Fail}, Times: 1,
 			How: []string{"writes in pieces of 7 bytes"}, Explanation: "a race in the agent",
-			Rows: [][2]string{{"…", "…"}, {"<-- one", "<-- one"}, {same + "LEFT", same + "RIGHT"}, {"", "<-- \x1b[2Jmore"}},
+			Rows: [][2]string{{"…", "…"}, {"<-- one", "<-- one"}, {same + "LEFT", same + "RIGHT"},
+				{"", "<-- \x1b[2Jmore"}},
 		}}})).To(Succeed())
-		Expect(b.String()).To(ContainSubstring("differs: a/b, round 1 (pass) and round 3 (fail): a race in the agent\n  round 3: writes in pieces of 7 bytes\n"))
+		Expect(b.String()).To(ContainSubstring("differs: a/b, round 1 (pass) and round 3 (fail): a race in the " +
+			"agent\n  round 3: writes in pieces of 7 bytes\n"))
 		column := func(s string) string { return s + strings.Repeat(" ", 46-len([]rune(s))) }
 		Expect(b.String()).To(ContainSubstring("  " + column("<-- one") + "   <-- one\n"))
-		Expect(b.String()).To(ContainSubstring("  " + column("…xxxxxxxxxxxxxxxxxxxxLEFT") + " | …xxxxxxxxxxxxxxxxxxxxRIGHT\n"))
+		Expect(b.String()).To(ContainSubstring("  " + column("…xxxxxxxxxxxxxxxxxxxxLEFT") +
+			" | …xxxxxxxxxxxxxxxxxxxxRIGHT\n"))
 		Expect(b.String()).To(ContainSubstring("  " + column("") + ` | <-- \x1b[2Jmore` + "\n"))
 	})
 })

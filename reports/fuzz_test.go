@@ -13,7 +13,8 @@ import (
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{"version":1,"results":[]}`, `{"version":2}`, `{}`, `[]`, ``,
-		`{"version":1,"results":[{"id":"a/b","verdict":"fail","checks":[{"id":"a/b#c","verdict":"fail","failure":{"where":"x:1"}}],` +
+		`{"version":1,"results":[{"id":"a/b","verdict":"fail","checks":[{"id":"a/b#c","verdict":"fail",` +
+			`"failure":{"where":"x:1"}}],` +
 			`"findings":[{"rule":"R","class":"warn","message":"m"}],"golden":{"state":"differs","diff":"-a\n+b"}}]}`,
 	} {
 		f.Add([]byte(seed))

@@ -32,9 +32,14 @@ func keep(dir, id string, n int, text string) error {
 		return err
 	}
 	quoted, _ := json.Marshal(text)
-	t.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s-1","prompt":[{"type":"text","text":"Go on."}]}}`), 0)
+	t.AppendFrame(0, transcript.Editor,
+		[]byte(`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s-1",`+
+			`"prompt":[{"type":"text","text":"Go on."}]}}`), 0)
 	for i := range n - 2 {
-		t.AppendFrame(0, transcript.Agent, fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%s},"_meta":{"n":%d}}}}`, quoted, i), 0)
+		t.AppendFrame(0, transcript.Agent,
+			fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s-1",`+
+				`"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%s},`+
+				`"_meta":{"n":%d}}}}`, quoted, i), 0)
 	}
 	t.Append(transcript.Entry{Source: transcript.Stderr, Kind: transcript.Chunk, Raw: []byte(text + "\n")})
 	t.AppendFrame(0, transcript.Agent, []byte(`{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`), 0)
@@ -51,7 +56,8 @@ func keep(dir, id string, n int, text string) error {
 
 // embedded unpacks what a page holds of its i-th scenario.
 func embedded(page string, i int) string {
-	found := regexp.MustCompile(fmt.Sprintf(`<script type="text/plain" id="t%d">([A-Za-z0-9+/=]*)</script>`, i)).FindStringSubmatch(page)
+	found := regexp.MustCompile(fmt.Sprintf(`<script type="text/plain" id="t%d">([A-Za-z0-9+/=]*)</script>`, i)).
+		FindStringSubmatch(page)
 	ExpectWithOffset(1, found).To(HaveLen(2))
 	packed, err := base64.StdEncoding.DecodeString(found[1])
 	ExpectWithOffset(1, err).NotTo(HaveOccurred())
@@ -74,7 +80,8 @@ var _ = Describe("the page", func() {
 		page := write("html", run)
 		Expect(embedded(page, 1)).To(ContainSubstring(`agent_message_chunk`))
 		Expect(page).NotTo(MatchRegexp(`(src|href)="?(https?:)?//`))
-		data := regexp.MustCompile(`(?s)<script type="application/json" id="run">(.*?)</script>`).FindStringSubmatch(page)
+		data := regexp.MustCompile(`(?s)<script type="application/json" id="run">(.*?)</script>`).
+			FindStringSubmatch(page)
 		var back results.Run
 		Expect(json.Unmarshal([]byte(data[1]), &back)).To(Succeed())
 		Expect(back.Results).To(HaveLen(len(run.Results)))
@@ -111,10 +118,13 @@ func BenchmarkHTML(b *testing.B) {
 	run := results.Run{Out: b.TempDir()}
 	for i := range 300 {
 		id := fmt.Sprintf("suite-%d/scenario-%d", i%10, i)
-		if err := keep(run.Out, id, 334, fmt.Sprintf("words of scenario %d, as many as a model says at a time", i)); err != nil {
+		if err := keep(run.Out, id, 334,
+			fmt.Sprintf("words of scenario %d, as many as a model says at a time", i)); err != nil {
 			b.Fatal(err)
 		}
-		run.Results = append(run.Results, results.Result{ID: id, Verdict: results.Pass, Artifacts: map[string]string{"transcript": id + "/transcript.jsonl"}})
+		run.Results = append(run.Results,
+			results.Result{ID: id, Verdict: results.Pass,
+				Artifacts: map[string]string{"transcript": id + "/transcript.jsonl"}})
 	}
 	for b.Loop() {
 		var page bytes.Buffer

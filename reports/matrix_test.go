@@ -21,12 +21,16 @@ import (
 
 // good and bad are two agents that did the same two scenarios.
 func good() reports.Column {
-	return reports.Column{Name: "good", Run: results.Run{Agent: results.Agent{Version: "1.0"}, Counts: results.Counts{Total: 2, Pass: 2}, Results: []results.Result{
-		{ID: "cancel/mid", Verdict: results.Pass, Support: map[string]int{"MSG-010": 3, "MSG-001": 0},
-			Checks: []results.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: results.Pass, Requirements: []string{"CANCEL-001"}}}},
-		{ID: "load/new", Verdict: results.Pass,
-			Checks: []results.Check{{ID: "load/new#all", Slug: "all", Verdict: results.Pass, Requirements: []string{"LOAD-003"}}}},
-	}}}
+	return reports.Column{Name: "good",
+		Run: results.Run{Agent: results.Agent{Version: "1.0"}, Counts: results.Counts{Total: 2, Pass: 2},
+			Results: []results.Result{
+				{ID: "cancel/mid", Verdict: results.Pass, Support: map[string]int{"MSG-010": 3, "MSG-001": 0},
+					Checks: []results.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.",
+						Verdict: results.Pass, Requirements: []string{"CANCEL-001"}}}},
+				{ID: "load/new", Verdict: results.Pass,
+					Checks: []results.Check{{ID: "load/new#all", Slug: "all", Verdict: results.Pass,
+						Requirements: []string{"LOAD-003"}}}},
+			}}}
 }
 
 func bad() reports.Column {
@@ -35,14 +39,22 @@ func bad() reports.Column {
 	c.Run.Counts = results.Counts{Total: 2, Fail: 1, Known: 1}
 	c.Known = []agents.KnownFailure{{Scenario: "load/*", ID: "all", Reason: "It keeps no <history>."}}
 	c.Run.Results = []results.Result{
-		{ID: "cancel/mid", Verdict: results.Fail, Rerun: "acp-test run --agent bad --run '^cancel/mid$'", Support: map[string]int{"MSG-010": 3},
-			Checks: []results.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.", Verdict: results.Fail, Requirements: []string{"CANCEL-001"}, Failure: &transcript.Failure{Observed: "#12 end_turn"}},
-				{ID: "cancel/mid#later", Slug: "later", Verdict: results.Fail, NotReached: true, Requirements: []string{"CANCEL-011"}}},
-			Findings: []results.Finding{{Rule: "LATE-CONTENT", Class: results.Warn, Requirements: []string{"MSG-010", "CANCEL-001"}, Message: "at #7"},
-				{Rule: results.EgressRule, Class: results.Lint, Message: "x", Detail: "CONNECT tele.example:443; the proxy sees no connections that bypass it"}}},
+		{ID: "cancel/mid", Verdict: results.Fail, Rerun: "acp-test run --agent bad --run '^cancel/mid$'",
+			Support: map[string]int{"MSG-010": 3},
+			Checks: []results.Check{{ID: "cancel/mid#ends", Slug: "ends", Title: "The turn ends.",
+				Verdict: results.Fail, Requirements: []string{"CANCEL-001"},
+				Failure: &transcript.Failure{Observed: "#12 end_turn"}},
+				{ID: "cancel/mid#later", Slug: "later", Verdict: results.Fail, NotReached: true,
+					Requirements: []string{"CANCEL-011"}}},
+			Findings: []results.Finding{{Rule: "LATE-CONTENT", Class: results.Warn,
+				Requirements: []string{"MSG-010", "CANCEL-001"}, Message: "at #7"},
+				{Rule: results.EgressRule, Class: results.Lint, Message: "x",
+					Detail: "CONNECT tele.example:443; the proxy sees no connections that bypass it"}}},
 		{ID: "load/new", Verdict: results.Fail, Known: true, Rerun: "acp-test run --agent bad --run '^load/new$'",
-			Checks: []results.Check{{ID: "load/new#all", Slug: "all", Verdict: results.Fail, Known: true, Requirements: []string{"LOAD-003"}}}},
-		{ID: "setup/broken", Verdict: results.Error, Checks: []results.Check{{ID: "setup/broken#x", Verdict: results.Fail, Requirements: []string{"INIT-004"}}}},
+			Checks: []results.Check{{ID: "load/new#all", Slug: "all", Verdict: results.Fail, Known: true,
+				Requirements: []string{"LOAD-003"}}}},
+		{ID: "setup/broken", Verdict: results.Error,
+			Checks: []results.Check{{ID: "setup/broken#x", Verdict: results.Fail, Requirements: []string{"INIT-004"}}}},
 	}
 	return c
 }
@@ -65,7 +77,8 @@ func page(format string, m reports.Matrix) string {
 }
 
 var _ = Describe("a matrix", func() {
-	m := reports.NewMatrix(acpreport.V1(), []reports.Column{good(), bad(), {Name: "away", Absent: "no program; run ci/agents/install away"}})
+	m := reports.NewMatrix(acpreport.V1(),
+		[]reports.Column{good(), bad(), {Name: "away", Absent: "no program; run ci/agents/install away"}})
 
 	It("has the worst that became of a requirement, for each agent", func() {
 		Expect(cells(m, "CANCEL-001")).To(Equal([]string{"pass", "fail", ""}))
@@ -88,14 +101,17 @@ var _ = Describe("a matrix", func() {
 			}
 		}
 		Expect(m.Notes).To(HaveLen(4))
-		Expect(*ends).To(And(HaveField("Agent", "bad"), HaveField("Outcome", "fail"), HaveField("Title", "The turn ends."), HaveField("Command", "acp-test run --agent bad --run '^cancel/mid$'")))
+		Expect(*ends).To(And(HaveField("Agent", "bad"), HaveField("Outcome", "fail"),
+			HaveField("Title", "The turn ends."),
+			HaveField("Command", "acp-test run --agent bad --run '^cancel/mid$'")))
 		Expect(known.Known).To(Equal("It keeps no <history>."))
 	})
 
 	It("does not tell what lies where on one machine", func() {
 		c := bad()
-		c.Run.Results[0].Findings = append(c.Run.Results[0].Findings, results.Finding{Rule: "EXIT-LEFTOVER", Class: results.Warn, Requirements: []string{"STDIO-007"},
-			Message: "A process outlived the agent and was killed: /home/me/bin/agent"})
+		c.Run.Results[0].Findings = append(c.Run.Results[0].Findings,
+			results.Finding{Rule: "EXIT-LEFTOVER", Class: results.Warn, Requirements: []string{"STDIO-007"},
+				Message: "A process outlived the agent and was killed: /home/me/bin/agent"})
 		text := page("markdown", reports.NewMatrix(acpreport.V1(), []reports.Column{c}))
 		Expect(text).To(ContainSubstring("A process outlived the agent and was killed\n"))
 		Expect(text).NotTo(ContainSubstring("/home/me"))
@@ -105,27 +121,33 @@ var _ = Describe("a matrix", func() {
 		other := bad()
 		other.Run.Results[0].Checks[0].Failure = &transcript.Failure{Observed: "#99 end_turn"}
 		other.Run.Results[0].Findings[0].Message = "at #8"
-		n := reports.NewMatrix(acpreport.V1(), []reports.Column{good(), other, {Name: "away", Absent: "no program; run ci/agents/install away"}})
+		n := reports.NewMatrix(acpreport.V1(),
+			[]reports.Column{good(), other, {Name: "away", Absent: "no program; run ci/agents/install away"}})
 		Expect(page("markdown", n)).To(Equal(page("markdown", m)))
 	})
 
 	It("is the same whether what is flaky passed or failed", func() {
-		known := []agents.KnownFailure{{Scenario: "cancel/mid", ID: "ends", Flaky: true, Reason: "by the clock"}, {Scenario: "cancel/*", ID: "LATE-CONTENT", Flaky: true, Reason: "by the clock"},
+		known := []agents.KnownFailure{{Scenario: "cancel/mid", ID: "ends", Flaky: true, Reason: "by the clock"},
+			{Scenario: "cancel/*", ID: "LATE-CONTENT", Flaky: true, Reason: "by the clock"},
 			{Scenario: "cancel/mid", ID: "later", Flaky: true, Reason: "by the clock"}}
 		passed, failed := good(), bad()
 		failed.Run.Results[0].Known, failed.Run.Results[0].Findings = true, failed.Run.Results[0].Findings[:1]
 		failed.Run.Results[1], failed.Run.Counts = good().Run.Results[1], results.Counts{Total: 2, Pass: 1, Known: 1}
 		failed.Run.Results = failed.Run.Results[:2]
 		passed.Run.Results[0].Rerun, passed.Run.Agent = failed.Run.Results[0].Rerun, failed.Run.Agent
-		passed.Run.Results[0].Checks = append(passed.Run.Results[0].Checks, results.Check{ID: "cancel/mid#later", Slug: "later", Verdict: results.Pass, Requirements: []string{"CANCEL-011"}})
+		passed.Run.Results[0].Checks = append(passed.Run.Results[0].Checks,
+			results.Check{ID: "cancel/mid#later", Slug: "later", Verdict: results.Pass,
+				Requirements: []string{"CANCEL-011"}})
 		passed.Name, passed.Known, failed.Known = "bad", known, known
-		one, two := reports.NewMatrix(acpreport.V1(), []reports.Column{passed}), reports.NewMatrix(acpreport.V1(), []reports.Column{failed})
+		one, two := reports.NewMatrix(acpreport.V1(), []reports.Column{passed}),
+			reports.NewMatrix(acpreport.V1(), []reports.Column{failed})
 		Expect(cells(one, "CANCEL-001")).To(Equal([]string{"flaky"}))
 		Expect(one.Columns[0]).To(And(HaveField("Flaky", 1), HaveField("Counts.Pass", 1)))
 		Expect(page("markdown", one)).To(Equal(page("markdown", two)))
 		Expect(cells(one, "CANCEL-004")).To(Equal([]string{"flaky"}))
 		passed.Known[1].Requirements = []string{"CANCEL-001"}
-		Expect(cells(reports.NewMatrix(acpreport.V1(), []reports.Column{passed}), "CANCEL-004")).NotTo(ContainElement("flaky"))
+		Expect(cells(reports.NewMatrix(acpreport.V1(), []reports.Column{passed}), "CANCEL-004")).
+			NotTo(ContainElement("flaky"))
 	})
 
 	It("shows on a terminal what does not hold for all", func() {
@@ -174,15 +196,21 @@ func (d *diary) add(ms int, from, kind, more string) int {
 
 // ask and reply are a request of the editor and the agent's answer.
 func (d *diary) ask(ms int, method, session, params string) int {
-	return d.add(ms, "editor", "request", fmt.Sprintf(`"id":%d,"method":%q,"session":%q,"msg":{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, ms, method, session, ms, method, params))
+	return d.add(ms, "editor", "request",
+		fmt.Sprintf(`"id":%d,"method":%q,"session":%q,"msg":{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, ms,
+			method, session, ms, method, params))
 }
 
 func (d *diary) reply(ms, to int, method, session, result string) {
-	d.add(ms, "agent", "response", fmt.Sprintf(`"id":%d,"method":%q,"session":%q,"ref":%d,"msg":{"jsonrpc":"2.0","id":1,"result":%s}`, ms, method, session, to, result))
+	d.add(ms, "agent", "response",
+		fmt.Sprintf(`"id":%d,"method":%q,"session":%q,"ref":%d,"msg":{"jsonrpc":"2.0","id":1,"result":%s}`, ms, method,
+			session, to, result))
 }
 
 func (d *diary) update(ms int, session, body string) {
-	d.add(ms, "agent", "notification", fmt.Sprintf(`"method":"session/update","session":%q,"msg":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":%q,"update":%s}}`, session, session, body))
+	d.add(ms, "agent", "notification",
+		fmt.Sprintf(`"method":"session/update","session":%q,"msg":{"jsonrpc":"2.0","method":"session/update",`+
+			`"params":{"sessionId":%q,"update":%s}}`, session, session, body))
 }
 
 func (d *diary) model(ms int, session, lane string) {
@@ -201,27 +229,34 @@ func ran(session, dir string, pieces ...string) results.Run {
 	d.model(601, session, "main")
 	d.model(602, session, "title")
 	for i, p := range pieces {
-		d.update(610+i, session, fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}`, p))
+		d.update(610+i, session, fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text",`+
+			`"text":%q}}`, p))
 	}
-	d.update(620, session, fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"t-%s","title":"Read %s/work/a"}`, session, dir))
+	d.update(620, session, fmt.Sprintf(`{"sessionUpdate":"tool_call","toolCallId":"t-%s","title":"Read %s/work/a"}`,
+		session, dir))
 	d.model(630, session, "main")
 	d.reply(640, prompt, "session/prompt", session, `{"stopReason":"end_turn"}`)
 
 	prompt = d.ask(700, "session/prompt", session, "{}")
-	d.add(800, "editor", "notification", fmt.Sprintf(`"method":"session/cancel","session":%q,"msg":{"jsonrpc":"2.0","method":"session/cancel","params":{}}`, session))
+	d.add(800, "editor", "notification",
+		fmt.Sprintf(`"method":"session/cancel","session":%q,"msg":{"jsonrpc":"2.0","method":"session/cancel",`+
+			`"params":{}}`, session))
 	d.reply(870, prompt, "session/prompt", session, `{"stopReason":"cancelled"}`)
 
 	out := GinkgoT().TempDir()
 	Expect(os.MkdirAll(filepath.Join(out, "a", "b"), 0o755)).To(Succeed())
-	Expect(os.WriteFile(filepath.Join(out, "a", "b", "transcript.jsonl"), []byte(strings.Join(d.lines, "\n")+"\n"), 0o644)).To(Succeed())
-	return results.Run{Out: out, Results: []results.Result{{ID: "a/b", Artifacts: map[string]string{"transcript": "a/b/transcript.jsonl"}}}}
+	Expect(os.WriteFile(filepath.Join(out, "a", "b", "transcript.jsonl"), []byte(strings.Join(d.lines, "\n")+"\n"),
+		0o644)).To(Succeed())
+	return results.Run{Out: out, Results: []results.Result{{ID: "a/b",
+		Artifacts: map[string]string{"transcript": "a/b/transcript.jsonl"}}}}
 }
 
 var _ = Describe("what a matrix measures", func() {
 	It("is start-up, the way to the end after a cancel, and model requests", func() {
 		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hel", "lo")}})
 		Expect(m.Columns[0].Measures).To(Equal(reports.Measures{
-			Start: 310 * time.Millisecond, Open: 20 * time.Millisecond, Cancel: 70 * time.Millisecond, ToolTurn: "2", Side: []string{"title"}}))
+			Start: 310 * time.Millisecond, Open: 20 * time.Millisecond, Cancel: 70 * time.Millisecond, ToolTurn: "2",
+			Side: []string{"title"}}))
 		Expect(page("markdown", m)).To(ContainSubstring("| cancel to end of turn | < 100ms |"))
 	})
 
@@ -231,22 +266,32 @@ var _ = Describe("what a matrix measures", func() {
 		text, err := os.ReadFile(file)
 		Expect(err).NotTo(HaveOccurred())
 		// There the process is told of behind the request that it had answered before.
-		Expect(os.WriteFile(file, bytes.Replace(text, []byte(`"ms":100,`), []byte(`"ms":111,`), 1), 0o644)).To(Succeed())
+		Expect(os.WriteFile(file, bytes.Replace(text, []byte(`"ms":100,`), []byte(`"ms":111,`), 1), 0o644)).
+			To(Succeed())
 		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: run}})
 		Expect(m.Columns[0].Measures.Start).To(BeZero())
 		Expect(m.Columns[0].Measures.Open).To(Equal(20 * time.Millisecond))
 	})
 
 	It("finds the fields that differ, and neither the run's folder nor the pieces of a text", func() {
-		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hel", "lo"), Again: ran("s-2", "/tmp/two", "Hello")}})
+		m := reports.NewMatrix(acpreport.V1(),
+			[]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hel", "lo"),
+				Again: ran("s-2", "/tmp/two", "Hello")}})
 		Expect(m.Columns[0].Volatile).To(Equal([]string{"sessionId", "tool_call toolCallId"}))
-		same := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Hello")}})
+		same := reports.NewMatrix(acpreport.V1(),
+			[]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Hello")}})
 		Expect(same.Columns[0].Volatile).To(BeEmpty())
-		other := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-1", "/tmp/two", "Goodbye")}})
+		other := reports.NewMatrix(acpreport.V1(),
+			[]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"),
+				Again: ran("s-1", "/tmp/two", "Goodbye")}})
 		Expect(other.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text"}))
-		omitted := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Omit: []string{"agent_*_chunk", "tool_call"}}})
+		omitted := reports.NewMatrix(acpreport.V1(),
+			[]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"),
+				Omit: []string{"agent_*_chunk", "tool_call"}}})
 		Expect(omitted.Columns[0].Volatile).To(Equal([]string{"sessionId"}))
-		chance := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"), Chance: []string{"toolCallId", "message"}}})
+		chance := reports.NewMatrix(acpreport.V1(),
+			[]reports.Column{{Name: "x", Run: ran("s-1", "/tmp/one", "Hello"), Again: ran("s-2", "/tmp/two", "Goodbye"),
+				Chance: []string{"toolCallId", "message"}}})
 		Expect(chance.Columns[0].Volatile).To(Equal([]string{"agent_message_chunk content.text", "sessionId"}))
 	})
 })

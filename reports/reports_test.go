@@ -42,7 +42,8 @@ var _ = Describe("reports", func() {
 	}
 
 	It("names the formats there are when asked for another", func() {
-		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "pdf", sample(), io.Discard)).To(MatchError(ContainSubstring("json, junit, html")))
+		Expect(reports.Write(inspector.Protocol{Text: canonical.V1()}, "pdf", sample(), io.Discard)).
+			To(MatchError(ContainSubstring("json, junit, html")))
 		for _, f := range reports.Formats() {
 			file, about := reports.File(f)
 			Expect(file).NotTo(BeEmpty())
@@ -68,7 +69,8 @@ var _ = Describe("reports", func() {
 				Expect(line[2:]).To(MatchRegexp(`^(error|warning|notice) `))
 			}
 		}
-		outside := regexp.MustCompile("(?sm)^ *```+\\w+$.*?^ *```+$").ReplaceAllString(write("markdown", sample()), "block")
+		outside := regexp.MustCompile("(?sm)^ *```+\\w+$.*?^ *```+$").
+			ReplaceAllString(write("markdown", sample()), "block")
 		outside = strings.ReplaceAll(outside, "\\`", "") // escaped, so that it begins no code
 		outside = regexp.MustCompile("(?s)`+[^`]*`+").ReplaceAllString(outside, "code")
 		Expect(outside).NotTo(ContainSubstring("<script"))
@@ -112,21 +114,25 @@ var _ = Describe("reports", func() {
 		run := results.Run{Agent: results.Agent{Profile: "mine"}, Protocol: "1"}
 		for i := range 6 {
 			run.Results = append(run.Results, results.Result{ID: fmt.Sprintf("a/%d", i), Verdict: results.Fail,
-				Findings: []results.Finding{{Rule: "CAP-GATE", Point: "login", Class: results.Fail, Message: "It offers a login."}}})
+				Findings: []results.Finding{{Rule: "CAP-GATE", Point: "login", Class: results.Fail,
+					Message: "It offers a login."}}})
 		}
 		run.Results[5].Checks = []results.Check{{ID: "a/5#said", Verdict: results.Fail}}
 		verdict.Conclude(&run)
 		junit := write("junit", run)
-		Expect(junit).To(ContainSubstring(`<testsuites name="acp-test mine" tests="7" failures="2" errors="0" skipped="0"`))
+		Expect(junit).To(ContainSubstring(`<testsuites name="acp-test mine" tests="7" failures="2" errors="0" ` +
+			`skipped="0"`))
 		Expect(strings.Count(junit, "<failure ")).To(Equal(2))
 		Expect(junit).To(ContainSubstring(`<testcase name="CAP-GATE login" classname="mine.everywhere"`))
 		tap := write("tap", run)
 		Expect(tap).To(HavePrefix("TAP version 14\n1..7\nok 1 - a/0\n"))
 		Expect(tap).To(HaveSuffix("\nnot ok 7 - CAP-GATE login It offers a login.\n"))
 		Expect(write("badge", run)).To(ContainSubstring("5/6 pass"))
-		Expect(write("markdown", run)).To(ContainSubstring("6 scenarios: 5 pass (all apart from CAP-GATE login), 1 fail by 2 causes"))
+		Expect(write("markdown", run)).
+			To(ContainSubstring("6 scenarios: 5 pass (all apart from CAP-GATE login), 1 fail by 2 causes"))
 		m := reports.NewMatrix(acpreport.V1(), []reports.Column{{Name: "mine", Run: run}})
-		Expect(page("markdown", m)).To(ContainSubstring("| wrong everywhere | CAP-GATE login |\n| passed | 5 |\n| failed | 1 |\n"))
+		Expect(page("markdown", m)).To(ContainSubstring("| wrong everywhere | CAP-GATE login |\n| passed | 5 |\n" +
+			"| failed | 1 |\n"))
 	})
 
 	It("writes JUnit that a strict parser takes", func() {

@@ -36,7 +36,8 @@ func TestAliases(t *testing.T) {
 		t.Errorf("rules that are on: %v", off)
 	}
 	for _, wrong := range []string{"YELL", "YELL WHISPER", "SHOUT SHOUT", "A B C"} {
-		if _, err := rules.New(define(wrong)); err == nil || !strings.HasPrefix(err.Error(), "aliases.txt:1: want OLD NEW") {
+		if _, err := rules.New(define(wrong)); err == nil ||
+			!strings.HasPrefix(err.Error(), "aliases.txt:1: want OLD NEW") {
 			t.Errorf("%q: %v", wrong, err)
 		}
 	}

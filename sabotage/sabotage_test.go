@@ -46,7 +46,8 @@ func TestFind(t *testing.T) {
 	two := write("two.txt", "a: shouts\n  <-- update *\n    drop\nb: whispers\n  <-- update *\n    double\n")
 	for name, want := range map[string]string{
 		"drop-answer": "drop-answer", one: "a", two + ":b": "b", two: "!a, b: name one of them, as in " + two + ":a",
-		two + ":c": "!has the mutations a, b", "drop-anser": "!drop-answer", write("none.txt", "a: nothing\n"): "!changes nothing",
+		two + ":c": "!has the mutations a, b", "drop-anser": "!drop-answer",
+		write("none.txt", "a: nothing\n"):                         "!changes nothing",
 		write("bad.txt", "a: odd\n  <-- update *\n    explode\n"): "!bad.txt:3",
 	} {
 		m, err := sabotage.Find(name)
@@ -104,7 +105,8 @@ func between(t *testing.T, rules string) (*sabotage.Saboteur, *wired, func() str
 }
 
 const (
-	chunk  = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","n":1}}}`
+	chunk = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",` +
+		`"update":{"sessionUpdate":"agent_message_chunk","n":1}}}`
 	prompt = `{"jsonrpc":"2.0", "id":1,"method":"session/prompt","params":{"sessionId":"s"}}`
 	answer = `{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`
 )

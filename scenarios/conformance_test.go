@@ -22,8 +22,10 @@ var _ = Describe("the verdict of conformance", func() {
 			result results.Result
 			named  string
 		}{
-			{results.Result{ID: "a/b", Verdict: results.Fail, Checks: []results.Check{{ID: "a/b#c", Verdict: results.Fail}}}, "a/b#c"},
-			{results.Result{ID: "a/b", Verdict: results.Fail, Findings: []results.Finding{{Rule: "SURVIVORS", Class: results.Fail}}}, "SURVIVORS"},
+			{results.Result{ID: "a/b", Verdict: results.Fail,
+				Checks: []results.Check{{ID: "a/b#c", Verdict: results.Fail}}}, "a/b#c"},
+			{results.Result{ID: "a/b", Verdict: results.Fail,
+				Findings: []results.Finding{{Rule: "SURVIVORS", Class: results.Fail}}}, "SURVIVORS"},
 			{results.Result{ID: "a/b", Verdict: results.Fail,
 				Failure: &transcript.Failure{Reason: "gone"}, FailureClass: results.Fail}, "a/b"},
 		} {
@@ -34,9 +36,11 @@ var _ = Describe("the verdict of conformance", func() {
 	})
 
 	It("takes no account of warnings, and of what this program is to blame for", func() {
-		warned := results.Result{ID: "a/b", Verdict: results.Pass, Checks: []results.Check{{ID: "a/b#c", Verdict: results.Warn}}}
+		warned := results.Result{ID: "a/b", Verdict: results.Pass,
+			Checks: []results.Check{{ID: "a/b#c", Verdict: results.Warn}}}
 		Expect(conform(warned).Verdict).To(Equal("CONFORMANT"))
-		wrong := results.Result{ID: "a/b", Verdict: results.Error, Checks: []results.Check{{ID: "a/b#c", Verdict: results.Fail}}}
+		wrong := results.Result{ID: "a/b", Verdict: results.Error,
+			Checks: []results.Check{{ID: "a/b#c", Verdict: results.Fail}}}
 		Expect(conform(wrong).Verdict).To(Equal("CONFORMANT"))
 	})
 })

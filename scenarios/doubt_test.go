@@ -16,7 +16,8 @@ import (
 var _ = Describe("waits of RunAll", func() {
 	const (
 		hangs = "check a\nprompt 'Wait.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - gate: never\n"
-		slow  = "check a\nprompt 'Wait.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - pause: 500ms\n    - text: Done.\n"
+		slow  = "check a\nprompt 'Wait.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - pause: 500ms\n" +
+			"    - text: Done.\n"
 	)
 	parsed := func(id, script string) *scenarios.Scenario {
 		GinkgoHelper()
@@ -42,7 +43,8 @@ var _ = Describe("waits of RunAll", func() {
 			timers = append(timers, x.Checks[0].Failure.Timer)
 		}
 		Expect(r.Results[2].Verdict).To(Equal(results.Inconclusive), "what was cut proves nothing")
-		const full, cut = "step timeout 2s", "step timeout 50ms instead of 2s, because the same kind of wait timed out before"
+		const full, cut = "step timeout 2s",
+			"step timeout 50ms instead of 2s, because the same kind of wait timed out before"
 		Expect(timers).To(HaveExactElements(full, full, cut, cut))
 	})
 

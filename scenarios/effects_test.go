@@ -78,7 +78,8 @@ turns:
 			seen = append(seen, of+": "+strings.Join(words, ", "))
 		}
 		Expect(seen).To(Equal([]string{
-			`the turn: one.txt "one"`, `others: two.txt "mine"`, `the turn: `, `others: three.txt "mine"`, `others: four.txt "four"`,
+			`the turn: one.txt "one"`, `others: two.txt "mine"`, `the turn: `, `others: three.txt "mine"`,
+			`others: four.txt "four"`,
 			`the turn: .env ""`,
 		}))
 	})

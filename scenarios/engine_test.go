@@ -36,8 +36,9 @@ func engineFor(p *agents.Profile) *scenarios.Engine {
 	for _, name := range []string{"cwd", "out", "temp"} {
 		Expect(os.Mkdir(filepath.Join(of, name), 0o700)).To(Succeed())
 	}
-	return &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: filepath.Join(of, "cwd"), Host: os.Environ(),
-		Out: filepath.Join(of, "out"), Temp: filepath.Join(of, "temp"),
+	return &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: filepath.Join(of, "cwd"),
+		Host: os.Environ(),
+		Out:  filepath.Join(of, "out"), Temp: filepath.Join(of, "temp"),
 		Grace: time.Second, NoFurther: true}
 }
 
@@ -102,7 +103,8 @@ var _ = Describe("await", func() {
 	})
 
 	It("is inconclusive about what never opened", func() {
-		r := run(engine(), "prompt 'Say hello.'\nawait permission\ncheck CANCEL-001\ncancel\nawait turn cancelled\n"+hello)
+		r := run(engine(), "prompt 'Say hello.'\nawait permission\ncheck CANCEL-001\ncancel\nawait turn cancelled\n"+
+			hello)
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].NotReached).To(BeTrue())
 		Expect(r.Checks[0].Verdict).To(Equal(results.Inconclusive))
@@ -117,12 +119,14 @@ replies:
   - - gate: g
 `
 		const begin = "client terminal=false\npermit allow_once\n"
-		r := run(engine(), begin+"check a\nprompt 'Leave a file.'\nawait file left\nawait gate g\nrelease g\nawait turn\n"+left)
+		r := run(engine(), begin+"check a\nprompt 'Leave a file.'\nawait file left\nawait gate g\nrelease g\n"+
+			"await turn\n"+left)
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		r = run(engine(), "check CANCEL-001\nprompt 'Say hello.'\nawait file left\n"+hello)
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].Failure.Reason).To(ContainSubstring("the turn ended first"))
-		r = run(engine(), begin+"check CANCEL-001\nprompt 'Leave a file.'\nawait gate g\nawait file right within=50ms\n"+left)
+		r = run(engine(), begin+"check CANCEL-001\nprompt 'Leave a file.'\nawait gate g\n"+
+			"await file right within=50ms\n"+left)
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Checks[0].Failure.Timer).To(Equal("within 50ms"))
 	})
@@ -135,19 +139,23 @@ work=$(printf %s "$new" | sed 's/.*"cwd":"\([^"]*\)".*/\1/')
 read -r prompt
 big=$(head -c 1000000 /dev/zero | tr '\0' x)
 for i in 1 2 3 4 5 6 7 8 9; do
-	printf '{"jsonrpc":"2.0","id":%s,"method":"fs/write_text_file","params":{"sessionId":"s","path":"%s/other.txt","content":"%s"}}\n' $i "$work" "$big"
+	printf '{"jsonrpc":"2.0","id":%s,"method":"fs/write_text_file","params":{"sessionId":"s","path":"%s/other.txt",` +
+			`"content":"%s"}}\n' $i "$work" "$big"
 done
-printf '{"jsonrpc":"2.0","id":10,"method":"fs/write_text_file","params":{"sessionId":"s","path":"%s/last.txt","content":"written\\n"}}\n' "$work"
+printf '{"jsonrpc":"2.0","id":10,"method":"fs/write_text_file","params":{"sessionId":"s","path":"%s/last.txt",` +
+			`"content":"written\\n"}}\n' "$work"
 echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
 cat >/dev/null`
-		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})), "check a\nprompt Write.\nawait turn\ncmp last.txt want/last.txt\n-- want/last.txt --\nwritten\n")
+		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})),
+			"check a\nprompt Write.\nawait turn\ncmp last.txt want/last.txt\n-- want/last.txt --\nwritten\n")
 		Expect(r.Checks).To(HaveEach(HaveField("Verdict", results.Pass)), text(r))
 	})
 
 	It("is inconclusive about a session that the agent refused to open", func() {
 		e := engine()
 		e.ExtraArgs = []string{"--fault", "login-without-effect"}
-		for _, line := range []string{"set-mode a any", "session resume a", "prompt a $SESSION(a)", "! saw agent_message session=a"} {
+		for _, line := range []string{"set-mode a any", "session resume a", "prompt a $SESSION(a)",
+			"! saw agent_message session=a"} {
 			r := run(e, "session new a as N\ncheck MODE-005\n"+line+"\n")
 			Expect(r.Verdict).To(Equal(results.Inconclusive), line+"\n"+text(r))
 			Expect(r.Checks[0].Failure.Observed).To(ContainSubstring("authentication required"), line)
@@ -157,11 +165,13 @@ cat >/dev/null`
 	It("is inconclusive about sessions of an agent that wants a login and offers no way to it", func() {
 		judged := func(message string) results.Result {
 			agent := `
-read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{},"authMethods":[]}}'
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{},` +
+				`"authMethods":[]}}'
 read -r new; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"` + message + `"}}'
 cat >/dev/null`
 			return run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})),
-				"initialize\ncheck SESSION-003\nrequest session/new '{\"cwd\": \"$WORK\", \"mcpServers\": []}' as N\nawait response N sessionId?\n")
+				"initialize\ncheck SESSION-003\nrequest session/new '{\"cwd\": \"$WORK\", \"mcpServers\": []}' as N\n"+
+					"await response N sessionId?\n")
 		}
 		r := judged("Authentication required: please run agent login.")
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
@@ -182,9 +192,11 @@ cat >/dev/null`
 read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'
 read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
 read -r prompt; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
-read -r prompt; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; echo '{"jsonrpc":"2.0","id":4,"result":{"stopReason":"refusal"}}'
+read -r prompt; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; echo ` +
+			`'{"jsonrpc":"2.0","id":4,"result":{"stopReason":"refusal"}}'
 cat >/dev/null`
-		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})), "check a\nprompt One.\nawait turn end_turn\ncheck b\nprompt Two.\nawait turn refusal\n")
+		r := run(engineFor(agents.AdHoc([]string{"sh", "-c", agent})),
+			"check a\nprompt One.\nawait turn end_turn\ncheck b\nprompt Two.\nawait turn refusal\n")
 		Expect(r.Checks).To(HaveEach(HaveField("Verdict", results.Pass)), text(r))
 		Expect(r.Findings).To(ContainElement(HaveField("Rule", "ONE-RESPONSE")))
 	})
@@ -201,7 +213,8 @@ cat >/dev/null`
 		}
 		r := judged("")
 		Expect(r.Findings).To(ContainElement(HaveField("Rule", "ONE-RESPONSE")))
-		Expect([]results.Verdict{r.Verdict, r.Checks[0].Verdict}).To(Equal([]results.Verdict{results.Fail, results.Inconclusive}), text(r))
+		Expect([]results.Verdict{r.Verdict, r.Checks[0].Verdict}).
+			To(Equal([]results.Verdict{results.Fail, results.Inconclusive}), text(r))
 		Expect(judged("exists two.txt\n").Checks[0].Verdict).To(Equal(results.Fail))
 	})
 
@@ -223,8 +236,10 @@ cat >/dev/null`
 	})
 
 	It("looks back as far as the session that a line names had its prompt", func() {
-		const talk = "session new a\nprompt a 'Say hello.'\nawait turn\nsession new b\nprompt b 'Say more.'\nawait turn\n" +
-			"check a\nsaw agent_message session=a\nsaw agent_message session=b count=1\n-- llm.yaml --\nturns:\n  - - - text: hello\n  - - - text: more\n"
+		const talk = "session new a\nprompt a 'Say hello.'\nawait turn\nsession new b\nprompt b 'Say more.'\n" +
+			"await turn\n" +
+			"check a\nsaw agent_message session=a\nsaw agent_message session=b count=1\n-- llm.yaml --\nturns:\n" +
+			"  - - - text: hello\n  - - - text: more\n"
 		r := run(engine(), talk)
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
@@ -260,33 +275,43 @@ read -r prompt; ` + then}))
 	})
 
 	It("takes different entries in a group, in any order", func() {
-		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await turn\n  await agent_message text~^A\n  await agent_message text~B\n}\n-- llm.yaml --\nreplies:\n  - - text: AB\n      chunks: 2\n")
+		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await turn\n  await agent_message text~^A\n"+
+			"  await agent_message text~B\n}\n-- llm.yaml --\nreplies:\n  - - text: AB\n      chunks: 2\n")
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 
 	It("says which line of a group took the only entry there was, and what variables stand for", func() {
-		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await agent_message text~Hello\n  await agent_message text~Hello within=50ms\n}\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n    - gate: g\n")
+		r := run(engine(), "check a\nprompt 'Say hello.'\ngroup {\n  await agent_message text~Hello\n"+
+			"  await agent_message text~Hello within=50ms\n}\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n"+
+			"    - gate: g\n")
 		Expect(text(r)).To(MatchRegexp(`another line of the group took #\d+, and no second entry matched`))
-		r = run(engine(), "session new a as A\ncheck a\nprompt 'Say hello.'\nawait turn\nsaw agent_message text=$A.sessionId text!=$WORK\ncheck b\n! saw agent_message session=any text!=$A.sessionId\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		r = run(engine(), "session new a as A\ncheck a\nprompt 'Say hello.'\nawait turn\n"+
+			"saw agent_message text=$A.sessionId text!=$WORK\ncheck b\n! saw agent_message session=any "+
+			"text!=$A.sessionId\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
 		Expect(text(r)).To(MatchRegexp(`expected +agent_message text=sess\S+ text!=\$WORK\n`))
 		Expect(text(r)).To(MatchRegexp(`expected +no agent_message session=any text!=sess`))
 	})
 
-	It("looks in a group for what a named session said from where the script is in it, and goes on behind that", func() {
-		const two = "session new a\nsession new b\nprompt a 'Say hello.'\nawait gate g\nprompt b 'Say more.'\n" +
-			"await agent_message session=a\nawait turn session=b\ncheck x\n"
-		const model = "-- llm.yaml --\nturns:\n  - - - text: One, two.\n        chunks: 2\n      - gate: g\n  - - - text: More.\n"
-		r := run(engine(), two+"group {\n  await agent_message session=a text~two\n}\nrelease g\nawait turn session=a\n"+model)
-		Expect(r.Verdict).To(Equal(results.Pass), text(r))
-		r = run(engine(), two+"group {\n  await agent_message session=a\n}\ncheck PERM-006\nawait agent_message session=a within=50ms\n"+model)
-		Expect(r.Verdict).To(Equal(results.Fail), "there were two, and both were awaited")
-	})
+	It("looks in a group for what a named session said from where the script is in it, and goes on behind that",
+		func() {
+			const two = "session new a\nsession new b\nprompt a 'Say hello.'\nawait gate g\nprompt b 'Say more.'\n" +
+				"await agent_message session=a\nawait turn session=b\ncheck x\n"
+			const model = "-- llm.yaml --\nturns:\n  - - - text: One, two.\n        chunks: 2\n      - gate: g\n" +
+				"  - - - text: More.\n"
+			r := run(engine(), two+"group {\n  await agent_message session=a text~two\n}\nrelease g\n"+
+				"await turn session=a\n"+model)
+			Expect(r.Verdict).To(Equal(results.Pass), text(r))
+			r = run(engine(), two+"group {\n  await agent_message session=a\n}\ncheck PERM-006\n"+
+				"await agent_message session=a within=50ms\n"+model)
+			Expect(r.Verdict).To(Equal(results.Fail), "there were two, and both were awaited")
+		})
 
 	It("lets both sides of both await the same entries of one session", func() {
 		side := "  await agent_message text~^Hello\n  await turn end_turn\n"
 		r := run(engine(), "session new a\nprompt a 'Say hello.'\ncheck x\nboth {\n"+side+"}{\n"+side+"}\n"+hello)
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
-		r = run(engine(), "session new a\nprompt a 'Say hello.'\nboth {\n"+side+"}{\n"+side+"}\ncheck PERM-006\nawait agent_message within=50ms\n"+hello)
+		r = run(engine(), "session new a\nprompt a 'Say hello.'\nboth {\n"+side+"}{\n"+side+
+			"}\ncheck PERM-006\nawait agent_message within=50ms\n"+hello)
 		Expect(r.Verdict).To(Equal(results.Fail), "after both, the cursor is where the farther side has come to")
 	})
 
@@ -299,8 +324,10 @@ read -r prompt; ` + then}))
 
 	It("does several things while the agent stands still", func() {
 		e := engine()
-		r := run(e, "golden off\nprompt 'Leave a file.'\nawait gate g\ntogether {\n  release g\n  cancel\n}\ncheck a\nawait turn any\n"+
-			"check b\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: Gone on.\n  - - - text: Hello.\n")
+		r := run(e, "golden off\nprompt 'Leave a file.'\nawait gate g\ntogether {\n  release g\n  cancel\n}\n"+
+			"check a\nawait turn any\n"+
+			"check b\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nturns:\n  - - - gate: g\n"+
+			"      - text: Gone on.\n  - - - text: Hello.\n")
 		Expect(r.Verdict).To(BeElementOf(results.Pass, results.Inconclusive), "%+v", r)
 		Expect(r.Checks).To(HaveEach(HaveField("NotReached", false)))
 		var between []transcript.Kind
@@ -317,7 +344,8 @@ read -r prompt; ` + then}))
 		}
 		Expect(between).To(ContainElement(transcript.Notification), "the cancel")
 		_, err := acp.V1().Parse("case", "case.txtar", []byte("together {\n  await turn\n  session new a\n}\n"))
-		Expect(err).To(MatchError(And(ContainSubstring("await may wait for the agent"), ContainSubstring("session may wait"))))
+		Expect(err).To(MatchError(And(ContainSubstring("await may wait for the agent"),
+			ContainSubstring("session may wait"))))
 	})
 
 	It("decides nothing by a check that was not reached", func() {
@@ -337,7 +365,9 @@ read -r prompt; ` + then}))
 	})
 
 	It("has a cursor for each side of both", func() {
-		r := run(engine(), "session new a\nsession new b\ncheck x\nboth {\n  prompt a 'In a.'\n  await turn end_turn\n}{\n  prompt b 'In b.'\n  await turn end_turn\n}\n-- llm.yaml --\nturns:\n  - - - text: A\n  - - - text: B\n")
+		r := run(engine(), "session new a\nsession new b\ncheck x\nboth {\n  prompt a 'In a.'\n"+
+			"  await turn end_turn\n}{\n  prompt b 'In b.'\n  await turn end_turn\n}\n-- llm.yaml --\nturns:\n"+
+			"  - - - text: A\n  - - - text: B\n")
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 })
@@ -355,7 +385,8 @@ y
 x
 `
 	It("goes on after a miss and shows the difference", func() {
-		r := run(engine(), "permit allow_once\nprompt 'Write.'\nawait turn\ncheck a\ncmp a.txt want/a.txt\ncheck b\ncmp a.txt want/same.txt\ncheck c\n! exists a.txt\n"+write)
+		r := run(engine(), "permit allow_once\nprompt 'Write.'\nawait turn\ncheck a\ncmp a.txt want/a.txt\ncheck b\n"+
+			"cmp a.txt want/same.txt\ncheck c\n! exists a.txt\n"+write)
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks[0].Failure.Diff).To(ContainSubstring("-y\n+x"))
 		Expect(r.Checks[1].Verdict).To(Equal(results.Pass))
@@ -405,9 +436,12 @@ var _ = Describe("descendants none", func() {
 		GinkgoHelper()
 		e := engine()
 		e.Profile.Command = []string{"sh", "-c", "sleep 600 & exec '" + e.Self + "' refagent"}
-		r = run(e, "client terminal=false\npermit allow_once\ncheck a\nprompt 'Say hello.'\nawait turn\ndescendants none\n"+
-			"check b\nprompt 'Leave one.'\nawait turn\ndescendants none\n-- llm.yaml --\nturns:\n  - - - text: Hello.\n"+
-			"  - - - tool: run_shell\n        args: {command: \"setsid sh -c 'touch up; exec "+process+"' >/dev/null 2>&1 & until [ -e up ]; do :; done\"}\n    - - text: Left.\n")
+		r = run(e, "client terminal=false\npermit allow_once\ncheck a\nprompt 'Say hello.'\nawait turn\n"+
+			"descendants none\n"+
+			"check b\nprompt 'Leave one.'\nawait turn\ndescendants none\n-- llm.yaml --\nturns:\n"+
+			"  - - - text: Hello.\n"+
+			"  - - - tool: run_shell\n        args: {command: \"setsid sh -c 'touch up; exec "+process+
+			"' >/dev/null 2>&1 & until [ -e up ]; do :; done\"}\n    - - text: Left.\n")
 		Expect(r.Checks[0].Verdict).To(Equal(results.Pass), text(r))
 		return r
 	}
@@ -425,7 +459,8 @@ var _ = Describe("descendants none", func() {
 
 var _ = Describe("the response to a named request", func() {
 	It("is found in a group, also where another act came after it", func() {
-		r := run(engine(), "check a\nprompt 'x' as ONE\nawait turn\nsession new other\ngroup {\n  await response ONE\n}\n")
+		r := run(engine(), "check a\nprompt 'x' as ONE\nawait turn\nsession new other\ngroup {\n"+
+			"  await response ONE\n}\n")
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 	})
 })
@@ -448,11 +483,13 @@ var _ = Describe("a verdict", func() {
 	})
 
 	It("is fail where a check had failed before the scenario turned out not to apply", func() {
-		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn\nexists nothing.txt\ncheck b\nneeds saw plan\nawait plan\ncheck c\nprompt 'y'\n")
+		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn\nexists nothing.txt\ncheck b\nneeds saw plan\n"+
+			"await plan\ncheck c\nprompt 'y'\n")
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks).To(HaveLen(1))
 		Expect(r.Checks[0].Slug).To(Equal("a"))
-		Expect(r.Notes).To(ContainElement(HavePrefix("the rest was skipped: the agent has sent nothing that matches plan")))
+		Expect(r.Notes).To(ContainElement(HavePrefix("the rest was skipped: the agent has sent nothing that " +
+			"matches plan")))
 	})
 
 	It("is skip where nothing had failed before the scenario turned out not to apply", func() {
@@ -470,7 +507,8 @@ var _ = Describe("a verdict", func() {
 	It("is skip where the agent waits for an answer that the editor keeps back", func() {
 		e := engine()
 		e.StepTimeout, e.ExtraArgs = time.Second, []string{"--fault", "cancel-waits-for-the-answer"}
-		r := run(e, "permit hold late\nprompt 'x'\nawait permission\ncancel\ncheck CANCEL-001\nneeds await turn cancelled\n"+
+		r := run(e, "permit hold late\nprompt 'x'\nawait permission\ncancel\ncheck CANCEL-001\n"+
+			"needs await turn cancelled\n"+
 			"-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a, content: b}\n")
 		Expect(r.Verdict).To(Equal(results.Skip), text(r))
 		Expect(r.Reason).To(HavePrefix("the agent waits for the editor's answer"))
@@ -482,7 +520,8 @@ var _ = Describe("a verdict", func() {
 	})
 
 	It("is no skip where an error kept the agent from what is waited for", func() {
-		r := run(engine(), "prompt 'x'\nneeds await plan\n-- llm.yaml --\nreplies:\n  - - fail: {status: 400, times: 100}\n")
+		r := run(engine(), "prompt 'x'\nneeds await plan\n-- llm.yaml --\nreplies:\n"+
+			"  - - fail: {status: 400, times: 100}\n")
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 	})
 
@@ -493,7 +532,8 @@ var _ = Describe("a verdict", func() {
 	})
 
 	It("is inconclusive where the agent's message lacks what a line wants of it", func() {
-		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn as T\nprompt 'Again $T'\nprompt $T.result.nothing\n")
+		r := run(engine(), "check a\nprompt 'x'\nawait turn end_turn as T\nprompt 'Again $T'\n"+
+			"prompt $T.result.nothing\n")
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Reason).To(ContainSubstring("expected T.result.nothing"))
 	})
@@ -505,14 +545,17 @@ var _ = Describe("a verdict", func() {
 	})
 
 	It("is inconclusive where the permission cannot be answered as scripted", func() {
-		r := run(engine(), "permit hold\nprompt 'Write.'\nawait permission as P\ncheck PERM-008\nanswer P allow_maybe\nawait turn\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
+		r := run(engine(), "permit hold\nprompt 'Write.'\nawait permission as P\ncheck PERM-008\n"+
+			"answer P allow_maybe\nawait turn\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n"+
+			"      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 	})
 
 	It("is inconclusive also for what no check says, where the permission cannot be answered as scripted", func() {
 		e := engine()
 		e.ExtraArgs = []string{"--fault", "permission-one-way"}
-		r := run(e, "permit reject_once\nprompt 'Write.'\nawait turn refusal\ncheck a\nexists a.txt\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
+		r := run(e, "permit reject_once\nprompt 'Write.'\nawait turn refusal\ncheck a\nexists a.txt\n-- llm.yaml --\n"+
+			"replies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: x}\n  - - text: Done.\n")
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Reason).To(ContainSubstring("is not offered"))
 		Expect(r.Failure).To(BeNil())
@@ -572,8 +615,10 @@ var _ = Describe("an agent that does not work", func() {
 		if runtime.GOOS != "linux" {
 			Skip("no other kernel tells what is left in a pipe")
 		}
-		e := adHoc("sh", "-c", `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'; sleep 60`)
-		r := run(e, "golden off\ninitialize\nsend unread\ncheck a\nrelease g\n-- llm.yaml --\nreplies:\n  - - gate: g\n")
+		e := adHoc("sh", "-c", `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,`+
+			`"agentCapabilities":{}}}'; sleep 60`)
+		r := run(e, "golden off\ninitialize\nsend unread\ncheck a\nrelease g\n-- llm.yaml --\nreplies:\n"+
+			"  - - gate: g\n")
 		var sent, released time.Duration
 		for x := range transcriptOf(e, r).All() {
 			switch {
@@ -639,7 +684,8 @@ var _ = Describe("RunAll", func() {
 	})
 
 	It("ends soon when it is interrupted, and keeps what has finished", func() {
-		s, err := acp.V1().Parse("held", "held.txtar", []byte("check a\nprompt 'Wait.'\nawait gate g\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n"))
+		s, err := acp.V1().Parse("held", "held.txtar",
+			[]byte("check a\nprompt 'Wait.'\nawait gate g\nawait turn\n-- llm.yaml --\nreplies:\n  - - gate: g\n"))
 		Expect(err).NotTo(HaveOccurred())
 		ctx, cancel := context.WithCancel(context.Background())
 		e := engine()

@@ -17,7 +17,8 @@ import (
 
 var _ = Describe("a tool call that failed", func() {
 	const want = "\n-- want/a.txt --\na\n"
-	const write = "\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: \"b\\n\"}\n  - - text: Done.\n"
+	const write = "\n-- llm.yaml --\nreplies:\n  - - tool: write_file\n      args: {path: $WORK/a.txt, content: " +
+		"\"b\\n\"}\n  - - text: Done.\n"
 	asks := func(reply string) string {
 		return "\n-- llm.yaml --\nreplies:\n  - - " + reply + "\n  - - text: Done.\n"
 	}
@@ -33,7 +34,8 @@ var _ = Describe("a tool call that failed", func() {
 	It("is one whatever it says", func() {
 		r := run(engine(), check+asks("tool: read_file\n      args: {path: $WORK/missing.txt}")+want)
 		Expect(r.Verdict).To(Equal(results.Inconclusive), text(r))
-		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the tool call that was to do this failed: ".*missing.txt.*" \(#\d+\)$`))
+		Expect(r.Checks[0].Reason).To(MatchRegexp(`^the tool call that was to do this failed: ` +
+			`".*missing.txt.*" \(#\d+\)$`))
 	})
 
 	It("does not excuse an effect that is another", func() {
@@ -105,7 +107,8 @@ var _ = Describe("an agent without a model", func() {
 	})
 
 	It("is still judged by what takes none", func() {
-		r := runAll(away, turn, "check SESSION-003\nrequest session/new '{\"cwd\": \"relative\"}' as R\nawait response R stopReason=end_turn\n"+hello)
+		r := runAll(away, turn, "check SESSION-003\nrequest session/new '{\"cwd\": \"relative\"}' as R\n"+
+			"await response R stopReason=end_turn\n"+hello)
 		Expect(r.Results[1].Verdict).To(Equal(results.Fail), text(r.Results[1]))
 	})
 
@@ -133,12 +136,14 @@ var _ = Describe("a failure that is known", func() {
 		e := engine()
 		e.Known = []agents.KnownFailure{{Scenario: "case", ID: "session-006", Reason: "reported"}}
 		r := run(e, "permit allow_once\ncheck SESSION-006\nprompt 'Write.'\nawait turn end_turn\n! text ~ Done\n"+
-			"check CANCEL-001\nprompt 'Write again.'\nawait permission\n\n-- llm.yaml --\nreplies:\n  - - text: Done.\n")
+			"check CANCEL-001\nprompt 'Write again.'\nawait permission\n\n-- llm.yaml --\nreplies:\n"+
+			"  - - text: Done.\n")
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Checks[1].Verdict).To(Equal(results.Inconclusive), text(r))
 		Expect(r.Known).To(BeTrue())
 		e.Known[0].ID = "another"
-		Expect(e.Run(context.Background(), parsed("check SESSION-006\nprompt 'Write.'\nawait turn end_turn\n! text ~ Hello\n"+hello)).Known).
+		Expect(e.Run(context.Background(),
+			parsed("check SESSION-006\nprompt 'Write.'\nawait turn end_turn\n! text ~ Hello\n"+hello)).Known).
 			To(BeFalse())
 	})
 })
@@ -161,7 +166,8 @@ var _ = Describe("a line before the checks that gives no verdict", func() {
 	It("ends the script where something had to have come, and goes on where something must not", func() {
 		first := func(line string) results.Check {
 			GinkgoHelper()
-			r := run(engine(), "prompt 'Say hello.'\nawait turn\n"+line+"\ncheck PROMPT-003\nprompt 'Go on.'\nawait turn cancelled\n"+hello)
+			r := run(engine(), "prompt 'Say hello.'\nawait turn\n"+line+
+				"\ncheck PROMPT-003\nprompt 'Go on.'\nawait turn cancelled\n"+hello)
 			Expect(r.Checks).To(HaveLen(1), text(r))
 			return r.Checks[0]
 		}
@@ -189,7 +195,8 @@ var _ = Describe("a run that is interrupted", func() {
 				stop()
 			}
 		}
-		r := e.Run(ctx, parsed("check CANCEL-001\nprompt 'Say hello.'\ncancel\nawait turn cancelled\nawait permission\n"+hello))
+		r := e.Run(ctx, parsed("check CANCEL-001\nprompt 'Say hello.'\ncancel\nawait turn cancelled\n"+
+			"await permission\n"+hello))
 		Expect(r.Reason).To(Equal("interrupted"))
 		Expect(r.Verdict).To(Equal(results.Error))
 		Expect(r.Checks).To(BeEmpty())

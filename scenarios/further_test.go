@@ -62,7 +62,8 @@ var _ = Describe("the turn after the last line", func() {
 		Entry("where the session is closed", script+"session close main\n"),
 		Entry("where no session is open", "check a\ninitialize\n"),
 		Entry("where the turn goes on",
-			"check a\nprompt 'Say hello.'\nawait gate held\n-- llm.yaml --\nreplies:\n  - - gate: held\n    - text: Hello.\n"),
+			"check a\nprompt 'Say hello.'\nawait gate held\n-- llm.yaml --\nreplies:\n  - - gate: held\n"+
+				"    - text: Hello.\n"),
 	)
 
 	It("has a check that did not pass where nothing could be played at all", func() {

@@ -11,8 +11,10 @@ import (
 // Whatever a scenario holds, it can be run, or each mistake in it has a message.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"# A turn.\ncheck PROMPT-003\nprompt 'Hi.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n",
-		"group {\n  await turn\n}\nboth {\n prompt a\n} and {\n cancel\n}\n", "[v2] awiat turn\n", "exec ./x 'a b' \"$WORK\"\n", "-- ../a --\n", "{", "\x00",
+		"# A turn.\ncheck PROMPT-003\nprompt 'Hi.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n" +
+			"  - - text: Hello.\n",
+		"group {\n  await turn\n}\nboth {\n prompt a\n} and {\n cancel\n}\n", "[v2] awiat turn\n",
+		"exec ./x 'a b' \"$WORK\"\n", "-- ../a --\n", "{", "\x00",
 		"role agent\non initialize reply {}\n", "session new 'b\nmcp canary\nneeds tool:x\npermit allow_once\n",
 	} {
 		f.Add(seed)

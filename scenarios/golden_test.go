@@ -77,7 +77,8 @@ var _ = Describe("an agent that asks for no permission, which it need not", func
 		r := e.Run(ctx, suite()["permission/reject-once"])
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
 		Expect(r.Golden.Skipped).To(Equal("the turn ended without permission about~main\\.go"))
-		Expect(r.Golden.Diff).To(And(ContainSubstring("-<-- request_permission call#1"), ContainSubstring("+<-- fs/write_text_file $WORK/main.go")))
+		Expect(r.Golden.Diff).To(And(ContainSubstring("-<-- request_permission call#1"),
+			ContainSubstring("+<-- fs/write_text_file $WORK/main.go")))
 
 		e.Known = []agents.KnownFailure{{Scenario: "permission/*", ID: "golden", Reason: "a test"}}
 		r = e.Run(ctx, suite()["permission/reject-once"])

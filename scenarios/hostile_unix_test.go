@@ -23,7 +23,8 @@ var _ = Describe("a hostile file", func() {
 	leave := func(command, script string) (*scenarios.Engine, results.Result) {
 		e := engineFor(agents.AdHoc([]string{"sh", "-c", `
 read -r initialize
-echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"embeddedContext":true}}}}'
+echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"embeddedConte` +
+			`xt":true}}}}'
 read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
 cd "$(printf %s "$new" | sed 's/.*"cwd":"\([^"]*\)".*/\1/')"
 read -r prompt
@@ -52,23 +53,33 @@ cat >/dev/null`}))
 			return err
 		})).To(Succeed())
 	},
-		Entry("a FIFO", "mkfifo x", "cmp x want/x\n-- want/x --\n", "x: it is a FIFO (named pipe): want a regular file"),
-		Entry("a link out", `ln -s "$OUTSIDE" x`, "cmp x want/x\n-- want/x --\n", "x: the path leads out of the directory"),
-		Entry("the harness's environment", `ln -s /proc/self/environ x`, "cmp x want/x\n-- want/x --\n", "x: the path leads out"),
+		Entry("a FIFO", "mkfifo x", "cmp x want/x\n-- want/x --\n",
+			"x: it is a FIFO (named pipe): want a regular file"),
+		Entry("a link out", `ln -s "$OUTSIDE" x`, "cmp x want/x\n-- want/x --\n",
+			"x: the path leads out of the directory"),
+		Entry("the harness's environment", `ln -s /proc/self/environ x`, "cmp x want/x\n-- want/x --\n",
+			"x: the path leads out"),
 		Entry("a device", `ln -s /dev/zero x`, "cmp x want/x\n-- want/x --\n", "x: the path leads out"),
-		Entry("a sparse file", "truncate -s 1T x", "cmp x want/x\n-- want/x --\n", "x: the file is too large: 1099511627776 bytes"),
-		Entry("another workspace", `cd ..; rm -r work; ln -s "$(dirname "$OUTSIDE")" work`, "cmp outside want/x\n-- want/x --\n", "outside: the path leads out"),
-		Entry("what is attached", `ln -s "$OUTSIDE" x`, "prompt Again. attach=x\n", "x: the path leads out of the directory"),
-		Entry("what is looked for", `ln -s "$(dirname "$OUTSIDE")" x`, "exists x/outside\n", "x/outside: the path leads out of the directory"),
-		Entry("what is looked for in vain", `ln -s / x`, "! exists x/none\n", "x/none: the path leads out of the directory"),
+		Entry("a sparse file", "truncate -s 1T x", "cmp x want/x\n-- want/x --\n",
+			"x: the file is too large: 1099511627776 bytes"),
+		Entry("another workspace", `cd ..; rm -r work; ln -s "$(dirname "$OUTSIDE")" work`,
+			"cmp outside want/x\n-- want/x --\n", "outside: the path leads out"),
+		Entry("what is attached", `ln -s "$OUTSIDE" x`, "prompt Again. attach=x\n",
+			"x: the path leads out of the directory"),
+		Entry("what is looked for", `ln -s "$(dirname "$OUTSIDE")" x`, "exists x/outside\n",
+			"x/outside: the path leads out of the directory"),
+		Entry("what is looked for in vain", `ln -s / x`, "! exists x/none\n",
+			"x/none: the path leads out of the directory"),
 	)
 	DescribeTable("is not reached by a line that leads out of the run", func(line, says string) {
 		_, r := leave("true", line+"\n-- want/x --\n")
 		Expect(r.Verdict).To(Equal(results.Error), text(r))
 		Expect(text(r)).To(ContainSubstring(says))
 	},
-		Entry("attach", "prompt Again. attach=$WORK/../../../../../../../../etc/passwd", "passwd is outside of the run's directories: name a file below $WORK"),
-		Entry("cmp", "cmp $WORK/../../../../../../../../etc/passwd want/x", "passwd is outside of the run's directories"),
+		Entry("attach", "prompt Again. attach=$WORK/../../../../../../../../etc/passwd",
+			"passwd is outside of the run's directories: name a file below $WORK"),
+		Entry("cmp", "cmp $WORK/../../../../../../../../etc/passwd want/x",
+			"passwd is outside of the run's directories"),
 		Entry("exists", "exists $TMP/../../x", "/x is outside of the run's directories"),
 		Entry("await file", "await file $HOME/../../x", "/x is outside of the run's directories"),
 		Entry("session cwd", "session new other cwd=$WORK/../..", ".. is outside of the run's directories"),
@@ -82,7 +93,8 @@ cat >/dev/null`}))
 	It("has reached the model that refuses it", func() {
 		p, err := agents.Shipped("reference")
 		Expect(err).NotTo(HaveOccurred())
-		r := run(engineFor(p), "check a\nprompt Go.\nawait turn any|error\n-- llm.yaml --\nmodels: [other]\nreplies:\n  - - text: Hi.\n")
+		r := run(engineFor(p), "check a\nprompt Go.\nawait turn any|error\n-- llm.yaml --\nmodels: [other]\n"+
+			"replies:\n  - - text: Hi.\n")
 		Expect([]bool{r.Reached, r.Unreached}).To(Equal([]bool{true, false}), text(r))
 	})
 	It("tells the time since its command began", func() {
@@ -90,7 +102,8 @@ cat >/dev/null`}))
 		e.Began = time.Now().Add(-time.Hour)
 		s, err := e.Protocol.Parse("case", "case.txtar", []byte("check a\nprompt Go.\n"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(e.RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{}).Duration).To(BeNumerically(">", time.Hour))
+		Expect(e.RunAll(context.Background(), []*scenarios.Scenario{s}, scenarios.Plan{}).Duration).
+			To(BeNumerically(">", time.Hour))
 	})
 	It("is in the difference of the workspace as what it is", func() {
 		e, r := leave(`mkfifo fifo; ln "$OUTSIDE" hard; ln -s "$OUTSIDE" link; truncate -s 1T sparse; mkdir 'a
@@ -117,7 +130,8 @@ b/c'`, "")
 		e, _ = leave("mkfifo x; echo y > y", "")
 		e.Keep = true
 		r = run(e, "check a\nprompt Go.\nawait turn\n")
-		Expect(strings.Join(r.Notes, "\n")).To(ContainSubstring("keeping the run's directory: open work/x: it is a FIFO"))
+		Expect(strings.Join(r.Notes, "\n")).
+			To(ContainSubstring("keeping the run's directory: open work/x: it is a FIFO"))
 		Expect(os.ReadFile(filepath.Join(e.Out, r.Artifacts["run"], "work", "y"))).To(Equal([]byte("y\n")))
 	})
 })

@@ -133,8 +133,10 @@ var undone = map[string][]string{
 	"message-ids-interleaved":     {"message-ids-absent", "message-ids-null"},
 	"mode-unlisted":               {"modes-none"},
 	"command-without-description": {"commands-none"},
-	"cwd-ignored":                 {"asks-for-everything", "extra-question"}, // what is read elsewhere is rejected all the same
-	"auth-code-for-anything":      {"unknown-session-params", "unknown-session-internal", "busy-is-params", "busy-is-internal"},
+	"cwd-ignored": {"asks-for-everything",
+		"extra-question"}, // what is read elsewhere is rejected all the same
+	"auth-code-for-anything": {"unknown-session-params", "unknown-session-internal", "busy-is-params",
+		"busy-is-internal"},
 }
 
 // showing is a scenario in which a fault is surely found: one whose own check finds
@@ -162,7 +164,8 @@ func (p pair) broken(ctx context.Context) []string {
 		return append(accusations(p.set, res), conformed(e, res)...)
 	}
 	found := harness.Red([]results.Result{res})
-	named := slices.ContainsFunc(p.fault.Reddens, func(n string) bool { return found[strings.TrimSuffix(n, "?")] != nil })
+	named := slices.ContainsFunc(p.fault.Reddens,
+		func(n string) bool { return found[strings.TrimSuffix(n, "?")] != nil })
 	if named || res.Verdict == results.Inconclusive || res.Verdict == results.Skip {
 		return nil // or its situation was not there
 	}
@@ -283,7 +286,8 @@ var _ = Describe(law, Ordered, ContinueOnFailure, func() {
 				continue
 			}
 			sets := liberties.Draw(source(seed, f.Name), false)
-			set := slices.DeleteFunc(sets[0], func(l liberties.Liberty) bool { return slices.Contains(undone[f.Name], l.Name) })
+			set := slices.DeleteFunc(sets[0],
+				func(l liberties.Liberty) bool { return slices.Contains(undone[f.Name], l.Name) })
 			pairs = append(pairs, pair{set: set, scenario: all[shows], fault: f})
 		}
 		counterexamples, _ := judged(ctx, list(pairs))

@@ -39,7 +39,8 @@ var _ = Describe("an attachment", func() {
 	It("must be in the workspace", func() {
 		r := run(engine(), "check a\nprompt 'Look.' attach=a.png\nawait turn\n")
 		Expect(r.Verdict).To(Equal(results.Error))
-		Expect(r.Reason).To(HaveSuffix(`:2: the workspace holds no file "a.png" to attach: add it below as -- a.png --, or write it first`))
+		Expect(r.Reason).To(HaveSuffix(`:2: the workspace holds no file "a.png" to attach: add it below as -- a.png ` +
+			`--, or write it first`))
 	})
 
 	It("is the text of the archive's file as it stands, or decoded", func() {

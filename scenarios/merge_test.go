@@ -33,10 +33,15 @@ var _ = Describe("the parts of a run", func() {
 			for _, s := range all {
 				shard.List = append(shard.List, s.ID)
 			}
-			run := results.Run{Version: 1, Tool: "acp-test 1", Command: fmt.Sprintf("acp-test run --shard %d/%d -- x --shard 9/9", i+1, of), Agent: results.Agent{Profile: "x", Command: []string{"x"}},
-				Shard: shard, Started: time.Unix(int64(100-i), 0), Duration: time.Duration(i), Notes: []string{fmt.Sprintf("part %d", i+1)}}
+			run := results.Run{Version: 1, Tool: "acp-test 1",
+				Command: fmt.Sprintf("acp-test run --shard %d/%d -- x --shard 9/9", i+1, of),
+				Agent:   results.Agent{Profile: "x", Command: []string{"x"}},
+				Shard:   shard, Started: time.Unix(int64(100-i), 0), Duration: time.Duration(i),
+				Notes: []string{fmt.Sprintf("part %d", i+1)}}
 			for _, s := range scenarios.Select(all, shard, nil) {
-				run.Results = append(run.Results, results.Result{ID: s.ID, Verdict: results.Pass, AgentName: "X", AgentVersion: "2", Evidence: map[string]int{"TURN-END": 1}})
+				run.Results = append(run.Results,
+					results.Result{ID: s.ID, Verdict: results.Pass, AgentName: "X", AgentVersion: "2",
+						Evidence: map[string]int{"TURN-END": 1}})
 			}
 			if edit != nil {
 				edit(&run)
@@ -58,7 +63,8 @@ var _ = Describe("the parts of a run", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(ids(whole)).To(Equal([]string{"a0", "b0", "c0", "d0", "e0"}))
 		Expect(whole.Shard).To(BeNil())
-		Expect([]any{whole.Counts.Pass, whole.Verdict, whole.Exit, whole.Notes, whole.Started, whole.Duration}).To(Equal([]any{5, results.Pass, 0, []string(nil), time.Unix(98, 0), time.Duration(2)}))
+		Expect([]any{whole.Counts.Pass, whole.Verdict, whole.Exit, whole.Notes, whole.Started, whole.Duration}).
+			To(Equal([]any{5, results.Pass, 0, []string(nil), time.Unix(98, 0), time.Duration(2)}))
 		Expect(whole.Command).To(Equal("acp-test run -- x --shard 9/9"))
 		Expect(whole.Agent.Version).To(Equal("2"))
 		Expect(p[0].Shard).NotTo(BeNil(), "the parts stay as they are")
@@ -83,18 +89,21 @@ var _ = Describe("the parts of a run", func() {
 		whole, err := verdict.Merge(invariants.V1(), cut(3, func(r *results.Run) {
 			r.Shard.Unclaimed = []string{"golden x/gone belongs to no scenario: delete it"}
 			r.Shard.Expected = []results.Expected{
-				{Scenario: "*", ID: "TURN-END"}, {Scenario: "b", ID: "TURN-END", Flaky: true}, {Scenario: "*", ID: "OTHER"}, {Scenario: "**", ID: "TURN-END", Part: true},
+				{Scenario: "*", ID: "TURN-END"}, {Scenario: "b", ID: "TURN-END", Flaky: true},
+				{Scenario: "*", ID: "OTHER"}, {Scenario: "**", ID: "TURN-END", Part: true},
 				{Scenario: "a", ID: "OTHER", Expires: time.Unix(1, 0)}, {Scenario: "c", ID: "#check"},
 			}
 		}))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(whole.Stale).To(Equal([]string{"golden x/gone belongs to no scenario: delete it",
-			"known failure TURN-END of * no longer fails: delete it", "known failure OTHER of a has expired: fix it or extend it"}))
+			"known failure TURN-END of * no longer fails: delete it",
+			"known failure OTHER of a has expired: fix it or extend it"}))
 		Expect(whole.Exit).To(Equal(1))
 	})
 
 	It("get the requirement table of the whole", func() {
-		whole, err := verdict.Merge(invariants.V1(), cut(2, func(r *results.Run) { r.Conformance = &results.Conformance{Verdict: "CONFORMANT"} }))
+		whole, err := verdict.Merge(invariants.V1(),
+			cut(2, func(r *results.Run) { r.Conformance = &results.Conformance{Verdict: "CONFORMANT"} }))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(whole.Conformance.Requirements).NotTo(BeEmpty())
 	})
@@ -106,7 +115,8 @@ var _ = Describe("the parts of a run", func() {
 		},
 		Entry("when there are none", func([]results.Run) []results.Run { return nil }, "there is nothing to merge"),
 		Entry("when one is missing", func(p []results.Run) []results.Run { return p[:2] }, "part 3 of 3 is missing"),
-		Entry("when one is there twice", func(p []results.Run) []results.Run { return append(p, p[1]) }, "part 2 is given twice"),
+		Entry("when one is there twice", func(p []results.Run) []results.Run { return append(p, p[1]) },
+			"part 2 is given twice"),
 		Entry("when one is no part", func(p []results.Run) []results.Run { p[1].Shard = nil; return p }, "is complete"),
 		Entry("when one did not begin", func(p []results.Run) []results.Run {
 			p[1] = results.Run{Notes: []string{"no such agent"}}
@@ -117,20 +127,33 @@ var _ = Describe("the parts of a run", func() {
 			p[1].Shard.Hash = scenarios.Hash(all[1:])
 			return p
 		}, "part 2 has another list of scenarios than part 1"),
-		Entry("when a list was changed", func(p []results.Run) []results.Run { p[1].Shard.List[0] = "z"; return p }, "part 2 has been changed"),
-		Entry("when one has another number of parts", func(p []results.Run) []results.Run { p[1].Shard.Of = 4; return p }, "part 2 has another number of parts than part 1: 4, not 3"),
-		Entry("when an index cannot be", func(p []results.Run) []results.Run { p[1].Shard.Index = 7; return p }, "part 7 of 3 cannot be"),
-		Entry("when one was interrupted", func(p []results.Run) []results.Run { p[1].Interrupted = true; return p }, "part 2 was interrupted"),
-		Entry("when one is a sweep", func(p []results.Run) []results.Run { p[1].Sweep = &results.Sweep{}; return p }, "part 2 has another kind of run than part 1: sweep, not run"),
-		Entry("when one is of another program", func(p []results.Run) []results.Run { p[2].Tool = "acp-test 2"; return p }, "part 3 has another version of acp-test than part 1: acp-test 2, not acp-test 1"),
-		Entry("when one tested another agent", func(p []results.Run) []results.Run { p[2].Agent.Profile = "y"; return p }, "another agent"),
+		Entry("when a list was changed", func(p []results.Run) []results.Run { p[1].Shard.List[0] = "z"; return p },
+			"part 2 has been changed"),
+		Entry("when one has another number of parts",
+			func(p []results.Run) []results.Run { p[1].Shard.Of = 4; return p },
+			"part 2 has another number of parts than part 1: 4, not 3"),
+		Entry("when an index cannot be", func(p []results.Run) []results.Run { p[1].Shard.Index = 7; return p },
+			"part 7 of 3 cannot be"),
+		Entry("when one was interrupted", func(p []results.Run) []results.Run { p[1].Interrupted = true; return p },
+			"part 2 was interrupted"),
+		Entry("when one is a sweep", func(p []results.Run) []results.Run { p[1].Sweep = &results.Sweep{}; return p },
+			"part 2 has another kind of run than part 1: sweep, not run"),
+		Entry("when one is of another program",
+			func(p []results.Run) []results.Run { p[2].Tool = "acp-test 2"; return p },
+			"part 3 has another version of acp-test than part 1: acp-test 2, not acp-test 1"),
+		Entry("when one tested another agent",
+			func(p []results.Run) []results.Run { p[2].Agent.Profile = "y"; return p }, "another agent"),
 		Entry("when one tested another version", func(p []results.Run) []results.Run {
 			p[0].Agent.Version, p[2].Agent.Version = "1", "2"
 			return p
 		}, "part 3 tested version 2 of the agent, part 1 version 1"),
-		Entry("when one has another seed", func(p []results.Run) []results.Run { p[2].Seed = 7; return p }, "another seed"),
-		Entry("when one is a conformance run", func(p []results.Run) []results.Run { p[2].Conformance = &results.Conformance{}; return p }, "another kind of run"),
-		Entry("when a scenario is missing", func(p []results.Run) []results.Run { p[1].Results = nil; return p }, "b ran in none of the parts"),
+		Entry("when one has another seed", func(p []results.Run) []results.Run { p[2].Seed = 7; return p },
+			"another seed"),
+		Entry("when one is a conformance run",
+			func(p []results.Run) []results.Run { p[2].Conformance = &results.Conformance{}; return p },
+			"another kind of run"),
+		Entry("when a scenario is missing", func(p []results.Run) []results.Run { p[1].Results = nil; return p },
+			"b ran in none of the parts"),
 		Entry("when a scenario ran twice", func(p []results.Run) []results.Run {
 			p[1].Results = append(p[1].Results, p[0].Results[0])
 			return p
@@ -142,7 +165,8 @@ var _ = Describe("the parts of a run", func() {
 	)
 
 	It("take equally long, when durations are known", func() {
-		takes := map[string]time.Duration{"a": 9 * time.Second, "b": 4 * time.Second, "c": 3 * time.Second, "e": 2 * time.Second}
+		takes := map[string]time.Duration{"a": 9 * time.Second, "b": 4 * time.Second, "c": 3 * time.Second,
+			"e": 2 * time.Second}
 		var parts [][]string
 		for i := 1; i <= 2; i++ {
 			var part []string

@@ -61,8 +61,12 @@ func call(targets []string) int {
 			result = map[string]any{"sessionId": "s"}
 		case "session/prompt":
 			for _, t := range append(targets, os.Getenv("LLM")+"/v1/models") {
-				_ = out.Encode(map[string]any{"jsonrpc": "2.0", "method": "session/update", "params": map[string]any{"sessionId": "s",
-					"update": map[string]any{"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": t + ": " + reach(t) + "\n"}}}})
+				_ = out.Encode(map[string]any{"jsonrpc": "2.0", "method": "session/update",
+					"params": map[string]any{"sessionId": "s",
+						"update": map[string]any{
+							"sessionUpdate": "agent_message_chunk",
+							"content":       map[string]any{"type": "text", "text": t + ": " + reach(t) + "\n"},
+						}}})
 			}
 			result = map[string]any{"stopReason": "end_turn"}
 		}
@@ -73,7 +77,8 @@ func call(targets []string) int {
 
 // caller is an engine for that agent.
 func caller(targets ...string) *scenarios.Engine {
-	e := engineFor(&agents.Profile{Name: "caller", Command: append([]string{"$SELF", "caller"}, targets...), Env: map[string]string{"LLM": "$LLM"}, Timeouts: agents.Timeouts{Start: 20 * time.Second}})
+	e := engineFor(&agents.Profile{Name: "caller", Command: append([]string{"$SELF", "caller"}, targets...),
+		Env: map[string]string{"LLM": "$LLM"}, Timeouts: agents.Timeouts{Start: 20 * time.Second}})
 	return e
 }
 
@@ -97,8 +102,10 @@ var _ = Describe("what an agent wants from other machines", func() {
 	}
 
 	It("is refused and a finding for each host, as the proxy saw it", func() {
-		r := run(caller("http://telemetry.example/collect", "http://telemetry.example/again", "https://updates.example/"),
-			script("telemetry.example/collect: 403 .*lets no agent out", "updates.example/: .*Forbidden", "v1/models: 200"))
+		r := run(caller("http://telemetry.example/collect", "http://telemetry.example/again",
+			"https://updates.example/"),
+			script("telemetry.example/collect: 403 .*lets no agent out", "updates.example/: .*Forbidden",
+				"v1/models: 200"))
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		found := egress(r)
 		Expect(found).To(HaveLen(2), text(r))
@@ -113,7 +120,9 @@ var _ = Describe("what an agent wants from other machines", func() {
 	It("is nobody's business without the trap", func() {
 		outside, err := net.Listen("tcp", "127.0.0.1:0")
 		Expect(err).NotTo(HaveOccurred())
-		proxy := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "the user's proxy") })}
+		proxy := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			fmt.Fprint(w, "the user's proxy")
+		})}
 		go func() { _ = proxy.Serve(outside) }() // until it is closed
 		DeferCleanup(proxy.Close)
 
@@ -136,7 +145,10 @@ var _ = Describe("what an agent wants from other machines", func() {
 		Expect(err).NotTo(HaveOccurred())
 		e.Host = []string{"PATH=" + GinkgoT().TempDir()}
 		run := e.RunAll(GinkgoTB().Context(), []*scenarios.Scenario{s}, scenarios.Plan{})
-		Expect(run.Notes).To(ContainElement(HavePrefix("the agent ran without the proxy that blocks other machines, as npx may have to download it")))
+		Expect(run.Notes).To(
+			ContainElement(HavePrefix("the agent ran without the proxy that blocks other machines, as npx may have " +
+				"to download it")),
+		)
 	})
 
 	It("cannot be reached at all in isolation", func() {
@@ -151,7 +163,8 @@ var _ = Describe("what an agent wants from other machines", func() {
 		// Loopback too goes through the proxy, as a way out would.
 		e.Env = map[string]string{"NO_PROXY": "none.example"}
 		e.Isolate = true
-		r := run(e, script("192.0.2.1:80: .*unreachable", "(?m)^"+addr+": .*refused", "telemetry.example/collect: 403", "http://"+addr+"/: .*refused", "v1/models: 200"))
+		r := run(e, script("192.0.2.1:80: .*unreachable", "(?m)^"+addr+": .*refused", "telemetry.example/collect: 403",
+			"http://"+addr+"/: .*refused", "v1/models: 200"))
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		Expect(egress(r)).To(HaveLen(1))
 	})
@@ -163,7 +176,9 @@ var _ = Describe("what an agent wants from other machines", func() {
 			}
 			e := engine()
 			e.Isolate = isolate
-			r := run(e, "mcp canary http\npermit allow_once\ncheck a\nprompt 'Sing.'\nawait turn end_turn\ncanary called text=la\n-- llm.yaml --\nreplies:\n  - - tool: mcp\n      args: {server: canary, tool: canary_sing, args: {text: la}}\n  - - text: Sung.\n")
+			r := run(e, "mcp canary http\npermit allow_once\ncheck a\nprompt 'Sing.'\nawait turn end_turn\n"+
+				"canary called text=la\n-- llm.yaml --\nreplies:\n  - - tool: mcp\n"+
+				"      args: {server: canary, tool: canary_sing, args: {text: la}}\n  - - text: Sung.\n")
 			Expect(r.Verdict).To(Equal(results.Pass), text(r))
 			Expect(egress(r)).To(BeEmpty())
 		}
@@ -181,6 +196,7 @@ func namespaces() bool {
 		Expect(err).To(MatchError(isolate.ErrUnavailable))
 		return false
 	}
-	Expect(err).NotTo(HaveOccurred(), "allow namespaces on this machine, or set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")
+	Expect(err).NotTo(HaveOccurred(),
+		"allow namespaces on this machine, or set ACP_TEST_NO_NAMESPACES=1 if it cannot have them")
 	return true
 }

@@ -26,7 +26,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-var updateFaults = flag.String("update-faults", "", "measure what the faults that match a regular expression redden, and write refagent/faults/reddens-acp-v1.txt")
+var updateFaults = flag.String("update-faults", "",
+	"measure what the faults that match a regular expression redden, and write refagent/faults/reddens-acp-v1.txt")
 
 // everywhere runs each fault over all suites, as ci/soak does, not only over
 // the scenarios it names and the fixed ones. What it reddens there and only
@@ -272,7 +273,8 @@ var _ = Describe(proof, Ordered, ContinueOnFailure, func() {
 			Expect(wrong).To(BeEmpty(), "the fault: %s\nred: %v\nmend the rule or the fault, or measure its entry in "+
 				"refagent/faults/reddens-acp-v1.txt: go test ./scenarios -run TestScenarios -ginkgo.focus %q "+
 				"-update-faults '^%s$'", f.Summary, found, proof, f.Name)
-			killed := slices.ContainsFunc(f.Reddens, func(name string) bool { return found[strings.TrimSuffix(name, "?")] != nil }) ||
+			killed := slices.ContainsFunc(f.Reddens,
+				func(name string) bool { return found[strings.TrimSuffix(name, "?")] != nil }) ||
 				!slices.ContainsFunc(f.Reddens, func(name string) bool { return !strings.HasSuffix(name, "?") })
 			Expect(killed).To(BeTrue(), "nothing that is declared has found the fault: %s", f.Summary)
 			for _, bug := range bugs.All() {
@@ -299,7 +301,8 @@ func undeclared(f faults.Fault, declares []*scenarios.Scenario, found map[string
 	}
 	for name, where := range found {
 		here := slices.ContainsFunc(declares, func(s *scenarios.Scenario) bool { return slices.Contains(where, s.ID) })
-		if (here || name == harness.Failed) && !slices.Contains(f.Reddens, name) && !slices.Contains(f.Reddens, name+"?") {
+		if (here || name == harness.Failed) && !slices.Contains(f.Reddens, name) &&
+			!slices.Contains(f.Reddens, name+"?") {
 			list = append(list, name+" is red and not declared")
 		}
 	}

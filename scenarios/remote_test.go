@@ -24,7 +24,8 @@ func remote() *scenarios.Engine {
 	p.Command, p.URL = nil, "test://agent/?llm=$LLM"
 	e.Profile = &p
 	state := GinkgoT().TempDir()
-	e.Connect = func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*mockclient.Agent, error) {
+	e.Connect = func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*mockclient.Agent,
+		error) {
 		u, err := url.Parse(l.URL)
 		if err != nil {
 			return nil, err
@@ -39,9 +40,11 @@ func remote() *scenarios.Engine {
 		}
 		go func() {
 			defer outW.Close()
-			_ = refagent.Run(context.Background(), refagent.Options{In: inR, Out: outW, StateDir: state, Getenv: func(name string) string {
-				return map[string]string{"OPENAI_BASE_URL": u.Query().Get("llm") + "/v1", "OPENAI_API_KEY": "k"}[name]
-			}})
+			_ = refagent.Run(context.Background(),
+				refagent.Options{In: inR, Out: outW, StateDir: state, Getenv: func(name string) string {
+					return map[string]string{"OPENAI_BASE_URL": u.Query().Get("llm") + "/v1",
+						"OPENAI_API_KEY": "k"}[name]
+				}})
 		}()
 		return transport.New(t, conn, transport.Pipes(inW, outR, 0), transport.Options{}), nil
 	}
@@ -51,17 +54,21 @@ func remote() *scenarios.Engine {
 var _ = Describe("an agent without a process", func() {
 	It("is talked to, judged and left", func() {
 		e := remote()
-		r := run(e, "check a\nprompt 'Say hello.'\nawait agent_message text~^Hello\nawait turn end_turn\nstall 1ms\n"+hello)
+		r := run(e, "check a\nprompt 'Say hello.'\nawait agent_message text~^Hello\nawait turn end_turn\nstall 1ms\n"+
+			hello)
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))
 		log := transcriptOf(e, r)
-		Expect(log.At(log.Len()).Kind).To(Or(Equal(transcript.Exited), Equal(transcript.Noted), Equal(transcript.CheckOpened)))
+		Expect(log.At(log.Len()).Kind).
+			To(Or(Equal(transcript.Exited), Equal(transcript.Noted), Equal(transcript.CheckOpened)))
 	})
 
 	It("is not signalled, killed or started again: such a scenario does not apply", func() {
-		for _, command := range []string{"kill", "signal TERM", "restart", "close-stdin", "descendants none", "! stderr ~ x"} {
+		for _, command := range []string{"kill", "signal TERM", "restart", "close-stdin", "descendants none",
+			"! stderr ~ x"} {
 			r := run(remote(), "prompt 'Say hello.'\nawait turn\ncheck a\n"+command+"\n"+hello)
 			Expect(r.Verdict).To(Equal(results.Skip), "%s: %s", command, text(r))
-			Expect(r.Reason).To(ContainSubstring("does not apply: the agent has no process here, it is reached at test://agent/"))
+			Expect(r.Reason).To(ContainSubstring("does not apply: the agent has no process here, it is reached at " +
+				"test://agent/"))
 		}
 	})
 

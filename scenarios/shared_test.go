@@ -53,7 +53,9 @@ var _ = Describe("processes that scenarios share", func() {
 		Expect(err).NotTo(HaveOccurred())
 		var client http.Client
 		for _, name := range []string{"one", "two"} {
-			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) })}
+			server := &http.Server{
+				Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, name) }),
+			}
 			go server.Serve(lend()) //nolint:errcheck // it ends with the test
 			DeferCleanup(server.Close)
 			answer, err := client.Get(url)
@@ -64,8 +66,9 @@ var _ = Describe("processes that scenarios share", func() {
 	})
 
 	It("run none where rounds are compared: what another scenario left there would differ", func(ctx context.Context) {
-		r := sharing("", true).RunAll(ctx, named(all, []string{"prompt-turn/text", "prompt-turn/two-turns"}), scenarios.Plan{Jobs: 1,
-			Repeat: 2, Perturb: func(string, int) scenarios.Perturbation { return scenarios.Perturbation{} }})
+		r := sharing("", true).RunAll(ctx, named(all, []string{"prompt-turn/text", "prompt-turn/two-turns"}),
+			scenarios.Plan{Jobs: 1,
+				Repeat: 2, Perturb: func(string, int) scenarios.Perturbation { return scenarios.Perturbation{} }})
 		Expect(r.Results).To(HaveLen(4))
 		Expect(r.Results).To(HaveEach(HaveField("Shared", BeNil())))
 	})
@@ -131,7 +134,8 @@ var _ = Describe("processes that scenarios share", func() {
 		ids := []string{"permission/allow-always", "permission/allow-always-same-file"}
 		e := sharing("permission-wrong-session", true)
 		r := e.RunAll(ctx, named(all, append(ids, "prompt-turn/text")), scenarios.Plan{Jobs: 1})
-		Expect(verdicts(sharing("permission-wrong-session", false).RunAll(ctx, named(all, ids), scenarios.Plan{Jobs: 1}))).To(
+		Expect(verdicts(sharing("permission-wrong-session", false).
+			RunAll(ctx, named(all, ids), scenarios.Plan{Jobs: 1}))).To(
 			HaveKeyWithValue(ids[1], results.Pass))
 		at := slices.IndexFunc(r.Results, func(r results.Result) bool { return r.ID == ids[1] })
 		res := r.Results[at]
@@ -157,7 +161,8 @@ var _ = Describe("processes that scenarios share", func() {
 	})
 
 	It("give the verdicts that processes of their own give", func(ctx context.Context) {
-		chosen := []string{"cancel-error", "new-session-ends-others", "permission-never-asked", "exits-on-malformed-input",
+		chosen := []string{"cancel-error", "new-session-ends-others", "permission-never-asked",
+			"exits-on-malformed-input",
 			"command-without-description"}
 		if everywhere {
 			chosen = nil
@@ -171,7 +176,8 @@ var _ = Describe("processes that scenarios share", func() {
 			defer GinkgoRecover()
 			f, ok := faults.Find(faults.ACPv1, name)
 			Expect(ok).To(BeTrue(), name)
-			list := named(all, append([]string{"prompt-turn/text", "tool-calls/edit", "permission/by-kind"}, f.Scenarios...))
+			list := named(all, append([]string{"prompt-turn/text", "tool-calls/edit", "permission/by-kind"},
+				f.Scenarios...))
 			var got [2]map[string]results.Verdict
 			for i, share := range []bool{false, true} {
 				e := sharing(name, share)
@@ -191,7 +197,10 @@ var _ = Describe("processes that scenarios share", func() {
 				}
 			}
 		})
-		maps.DeleteFunc(differ, func(name string, _ map[string][2]results.Verdict) bool { return ofProcess[name] != "" })
+		maps.DeleteFunc(differ, func(name string,
+			_ map[string][2]results.Verdict) bool {
+			return ofProcess[name] != ""
+		})
 		Expect(differ).To(BeEmpty())
 	})
 })

@@ -25,7 +25,8 @@ var _ = Describe("the tools of a profile", func() {
 		e.Profile.Tools["write_file"] = agents.Tool{Name: "create_file"}
 		Expect(run(e, write).Findings).To(HaveExactElements(SatisfyAll(
 			HaveField("Rule", results.ToolOfferedRule), HaveField("Class", results.Lint),
-			HaveField("Message", `tools.write_file of the profile is "create_file", but the agent offers no such tool; `+
+			HaveField("Message", `tools.write_file of the profile is "create_file", but the agent offers no `+
+				`such tool; `+
 				`its tool for that is "write_file".`))))
 	})
 
@@ -38,21 +39,24 @@ var _ = Describe("the tools of a profile", func() {
 		Expect(r.Reason).To(HaveSuffix("for write_file, cannot create the folders of a new file"))
 	})
 
-	It("may be missing, which ends a script at the call: nothing is waited for, and the turn is held against nobody", func() {
-		e := engine()
-		e.Profile.Tools = nil // learned from what the agent offers
-		r := run(e, "prompt 'Have it done.'\nawait stderr\n\n"+
-			"-- llm.yaml --\nreplies:\n  - - tool: knit\n      args: {}\n")
-		Expect(r.Verdict).To(Equal(results.Skip), text(r))
-		Expect(r.Reason).To(Equal("the agent offers its model no tool for knit"))
-		Expect(r.Findings).To(BeEmpty())
-		Expect(r.Vain).To(BeEmpty())
-		Expect(r.Waits.Deadline).To(BeZero())
-	})
+	It("may be missing, which ends a script at the call: nothing is waited for, and the turn is held against nobody",
+		func() {
+			e := engine()
+			e.Profile.Tools = nil // learned from what the agent offers
+			r := run(e, "prompt 'Have it done.'\nawait stderr\n\n"+
+				"-- llm.yaml --\nreplies:\n  - - tool: knit\n      args: {}\n")
+			Expect(r.Verdict).To(Equal(results.Skip), text(r))
+			Expect(r.Reason).To(Equal("the agent offers its model no tool for knit"))
+			Expect(r.Findings).To(BeEmpty())
+			Expect(r.Vain).To(BeEmpty())
+			Expect(r.Waits.Deadline).To(BeZero())
+		})
 
 	It("may need an editor that answers a missing file with an empty success", func() {
-		const read = "files missing=needed\nprompt 'Read.'\nawait turn end_turn\ncheck empty\nsaw tool status=completed\n\n" +
-			"-- llm.yaml --\nreplies:\n  - - tool: read_file\n      args: {path: $WORK/missing.txt}\n  - - text: Read.\n"
+		const read = "files missing=needed\nprompt 'Read.'\nawait turn end_turn\ncheck empty\n" +
+			"saw tool status=completed\n\n" +
+			"-- llm.yaml --\nreplies:\n  - - tool: read_file\n      args: {path: $WORK/missing.txt}\n" +
+			"  - - text: Read.\n"
 		e := engine()
 		Expect(run(e, read).Verdict).NotTo(Equal(results.Pass))
 		e.Profile.Tools["write_file"] = agents.Tool{Name: "write_file", Cannot: []string{"create"}}

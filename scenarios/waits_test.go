@@ -15,7 +15,8 @@ var _ = Describe("what a scenario waited", func() {
 		e := engine()
 		linger := 30 * time.Millisecond
 		e.Linger = &linger
-		r := run(e, "prompt 'Say hello.'\nawait turn\nrestart\nprompt 'Go on.'\nawait turn\n\n-- llm.yaml --\nturns:\n  - - - text: Hello.\n  - - - text: On.\n")
+		r := run(e, "prompt 'Say hello.'\nawait turn\nrestart\nprompt 'Go on.'\nawait turn\n\n-- llm.yaml --\n"+
+			"turns:\n  - - - text: Hello.\n  - - - text: On.\n")
 		w := r.Waits
 		Expect(w.Start).To(BeNumerically(">", 0), text(r))
 		Expect(w.Exit).To(BeNumerically(">", 0))
@@ -36,7 +37,8 @@ var _ = Describe("what a scenario waited", func() {
 	})
 
 	It("is what a line took whose time ran out", func() {
-		r := run(engine(), "prompt 'Say hello.'\nawait permission within=50ms\n\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n    - gate: open\n")
+		r := run(engine(), "prompt 'Say hello.'\nawait permission within=50ms\n\n-- llm.yaml --\nreplies:\n"+
+			"  - - text: Hello.\n    - gate: open\n")
 		Expect(r.Waits.Deadline).To(BeNumerically(">=", 50*time.Millisecond), text(r))
 		Expect(r.Waits.Deadline).To(BeNumerically("<", r.Duration))
 	})

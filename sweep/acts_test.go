@@ -54,7 +54,8 @@ part twice {
 	}
 }
 `, "idle")
-		Expect(text).To(Equal("# T\ngolden off\nsay 'the world'\ncheck NEW-1 answers\ngroup {\n  heard 100%\n  heard 100%\n}\ncheck answers-2\n"))
+		Expect(text).To(Equal("# T\ngolden off\nsay 'the world'\ncheck NEW-1 answers\ngroup {\n  heard 100%\n" +
+			"  heard 100%\n}\ncheck answers-2\n"))
 		Expect(kept).To(Equal([]string{"say 'the world'"}))
 	})
 

@@ -15,7 +15,8 @@ import (
 
 // drawing sweeps the reference agent by orders that are drawn.
 func drawing(fault string, most int) *sweep.Sweeper {
-	return &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(fault), Jobs: 8, Max: most, Points: []string{sweep.DrawnState}}
+	return &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(fault), Jobs: 8, Max: most,
+		Points: []string{sweep.DrawnState}}
 }
 
 var _ = Describe("orders of acts that are drawn", func() {

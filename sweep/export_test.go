@@ -123,12 +123,14 @@ type Sighting struct {
 func Clusters(seen ...Sighting) (out []Finding) {
 	var list []*sighting
 	for _, g := range seen {
-		sch := Schedule{Scenario: "s", State: g.State, Action: g.Action, Write: func(map[string]bool) (Archive, map[string]bool) { return Archive{}, nil }}
+		sch := Schedule{Scenario: "s", State: g.State, Action: g.Action,
+			Write: func(map[string]bool) (Archive, map[string]bool) { return Archive{}, nil }}
 		if strings.HasPrefix(g.Action, "cancel") {
 			sch.Act = "cancel"
 		}
-		list = append(list, &sighting{sign: sign{rule: g.Rule, point: g.Point, class: g.Class, message: g.Message}, schedule: sch,
-			result: results.Result{ID: g.ID}, number: len(list) + 1})
+		list = append(list, &sighting{sign: sign{rule: g.Rule, point: g.Point, class: g.Class, message: g.Message},
+			schedule: sch,
+			result:   results.Result{ID: g.ID}, number: len(list) + 1})
 	}
 	for _, f := range clusters(list) {
 		out = append(out, *f)
@@ -140,7 +142,8 @@ func Clusters(seen ...Sighting) (out []Finding) {
 // verdict in the map.
 func Unplayable() (note string, verdict results.Verdict) {
 	s := newSweep(&Sweeper{Engine: &scenarios.Engine{}})
-	s.record(Schedule{Scenario: "s", Point: "p", Action: "a"}, results.Result{Verdict: results.Error, Reason: "there is no such word"})
+	s.record(Schedule{Scenario: "s", Point: "p", Action: "a"},
+		results.Result{Verdict: results.Error, Reason: "there is no such word"})
 	return s.notes[0], s.cells[0].Verdict
 }
 

@@ -75,8 +75,10 @@ var _ = Describe("schedules of version 2", func() {
 		Expect(err).NotTo(HaveOccurred())
 		all, err := acp.V2().Shipped()
 		Expect(err).NotTo(HaveOccurred())
-		one := all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "permission/two-in-one-reply" })]
-		list, err := sweep.Drawn(context.Background(), &sweep.Sweeper{Planner: schedules.V2(), Engine: e, Points: []string{"permission*"}}, one)
+		one := all[slices.IndexFunc(all,
+			func(s *scenarios.Scenario) bool { return s.ID == "permission/two-in-one-reply" })]
+		list, err := sweep.Drawn(context.Background(),
+			&sweep.Sweeper{Planner: schedules.V2(), Engine: e, Points: []string{"permission*"}}, one)
 		Expect(err).NotTo(HaveOccurred())
 		seen := map[string]string{}
 		for _, s := range list {
@@ -91,7 +93,8 @@ var _ = Describe("schedules of version 2", func() {
 
 var _ = Describe("findings", func() {
 	seen := func(id, rule, point, message, state, action string) sweep.Sighting {
-		return sweep.Sighting{ID: id, Rule: rule, Point: point, Message: message, State: state, Action: action, Class: results.Fail}
+		return sweep.Sighting{ID: id, Rule: rule, Point: point, Message: message, State: state, Action: action,
+			Class: results.Fail}
 	}
 
 	It("are one where one point of a rule is broken, wherever that is", func() {
@@ -106,14 +109,16 @@ var _ = Describe("findings", func() {
 	})
 
 	It("are two where a check fails after acts of two kinds", func() {
-		Expect(sweep.Clusters(seen("1", "works-again", "", "no end", "idle", "cancel"), seen("2", "works-again", "", "no end", "idle", "load"))).To(HaveLen(2))
+		Expect(sweep.Clusters(seen("1", "works-again", "", "no end", "idle", "cancel"),
+			seen("2", "works-again", "", "no end", "idle", "load"))).To(HaveLen(2))
 	})
 
 	It("take in what only shows where they do, and nothing else", func() {
 		got := sweep.Clusters(
 			seen("1", "R", "p", "broken", "idle", "cancel"), seen("2", "R", "p", "broken", "idle", "load"),
 			seen("1", "ends", "", "expected an end", "idle", "cancel"),
-			seen("2", "again", "", "expected more", "idle", "load"), seen("3", "again", "", "expected more", "idle", "load"))
+			seen("2", "again", "", "expected more", "idle", "load"),
+			seen("3", "again", "", "expected more", "idle", "load"))
 		Expect(got).To(HaveLen(2))
 		Expect(got[0].Rule).To(Equal("R"))
 		Expect(got[0].With).To(Equal([]string{"ends"}))
@@ -135,7 +140,8 @@ var _ = Describe("what bounds a sweep", func() {
 		out := swept(w, ordinary...)
 		Expect(out.Run.Sweep.Explored).To(BeNumerically(">", 0))
 		Expect(out.Run.Sweep.PairsTried).To(And(BeNumerically(">", 0), BeNumerically("<", out.Run.Sweep.Pairs)))
-		GinkgoWriter.Println("took", time.Since(began), "with the baselines, and from the first schedule on", time.Since(explored))
+		GinkgoWriter.Println("took", time.Since(began), "with the baselines, and from the first schedule on",
+			time.Since(explored))
 	})
 
 	It("is their number, which counts what differs", func() {
@@ -144,8 +150,10 @@ var _ = Describe("what bounds a sweep", func() {
 	})
 
 	It("says why there is nothing to sweep", func() {
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Points: []string{"no such point"}}, "prompt-turn/text")
-		Expect(out.Run.Notes).To(ContainElement(HavePrefix("nothing to sweep: no point with a possible action matches --points")))
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Points: []string{"no such point"}},
+			"prompt-turn/text")
+		Expect(out.Run.Notes).To(ContainElement(HavePrefix("nothing to sweep: no point with a possible action " +
+			"matches --points")))
 		Expect(out.Run.Exit).To(Equal(2))
 
 		out = swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine("")}, "initialize/bare")

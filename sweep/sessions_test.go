@@ -100,7 +100,8 @@ var _ = Describe("drawn sessions", func() {
 		e := engine("")
 		e.Connect, e.ExtraArgs = nil, []string{"--moody", GinkgoT().TempDir()}
 		Expect(explore(e, turn, twice).Notes).To(ContainElements(HavePrefix("1 of 4 sessions differed"),
-			MatchRegexp(`^1\.\d\.0: session/prompt answered end_turn 0 times, then 1 times; session/prompt answered refusal 1 times, then 0 times$`)))
+			MatchRegexp(`^1\.\d\.0: session/prompt answered end_turn 0 times, then 1 times; session/prompt answered `+
+				`refusal 1 times, then 0 times$`)))
 		Expect(explore(engine(""), turn, twice).Notes).To(ContainElement(HavePrefix("0 of 4 sessions differed")))
 	})
 

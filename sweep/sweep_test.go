@@ -33,7 +33,8 @@ func engine(fault string) *scenarios.Engine {
 	Expect(err).NotTo(HaveOccurred())
 	self, err := os.Executable()
 	Expect(err).NotTo(HaveOccurred())
-	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(), Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
+	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Self: self, Cwd: GinkgoT().TempDir(), Host: os.Environ(),
+		Out: GinkgoT().TempDir(), Temp: GinkgoT().TempDir(),
 		Grace: time.Second, Seed: 1}
 	if strings.HasPrefix(fault, "--") { // one of this binary
 		e.ExtraArgs = []string{fault}
@@ -70,7 +71,8 @@ func scenario(id string) *scenarios.Scenario {
 var listed = []string{"with*", "0 ms", "f*", "g*", "r*", "idle", "after*", "s*", "merge*"}
 
 // ordinary are the scenarios that sweeps start from: none knows of a fault.
-var ordinary = []string{"permission/allow-once-edit", "prompt-turn/two-turns", "tool-calls/execute", "terminal/output", "prompt-turn/many-chunks"}
+var ordinary = []string{"permission/allow-once-edit", "prompt-turn/two-turns", "tool-calls/execute", "terminal/output",
+	"prompt-turn/many-chunks"}
 
 func swept(w *sweep.Sweeper, ids ...string) sweep.Outcome {
 	var list []*scenarios.Scenario
@@ -100,7 +102,8 @@ var _ = Describe("a schedule", func() {
 		order := func(seed int64) []string {
 			e := engine("")
 			e.Seed = seed
-			order, err := sweep.Order(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: e}, scenario("prompt-turn/two-turns"))
+			order, err := sweep.Order(context.Background(), &sweep.Sweeper{Planner: schedules.V1(), Engine: e},
+				scenario("prompt-turn/two-turns"))
 			Expect(err).NotTo(HaveOccurred())
 			return order
 		}
@@ -139,27 +142,31 @@ var _ = Describe("what shrinking leaves", func() {
 
 var _ = Describe("a sweep", func() {
 	It("finds nothing in the correct agent", func() {
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Max: 150}, "permission/allow-once-edit")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Max: 150},
+			"permission/allow-once-edit")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(Equal(150))
 		Expect(out.Run.Sweep.Unexplored).To(BeNumerically(">", 60))
 		Expect(out.Run.Exit).To(Equal(0))
 		var b strings.Builder
 		Expect(sweep.Chart(&b, out.Run.Sweep)).To(Succeed())
-		Expect(b.String()).To(MatchRegexp(`(?m)^permission/allow-once-edit  [0-9]+ of [0-9]+ pairs of situation and action$`))
+		Expect(b.String()).To(MatchRegexp(`(?m)^permission/allow-once-edit  [0-9]+ of [0-9]+ pairs of situation ` +
+			`and action$`))
 	})
 
 	It("tells what a list expects of a scenario from what it has found", func() {
 		search := func(known ...agents.KnownFailure) (sweep.Outcome, *scenarios.Engine) {
 			e := engine("cancel-error")
 			e.Known = known
-			return swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Actions: []string{"cancel"}, Points: []string{"gate*"}, Max: 2, Confirm: 1}, "prompt-turn/two-turns"), e
+			return swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Actions: []string{"cancel"},
+				Points: []string{"gate*"}, Max: 2, Confirm: 1}, "prompt-turn/two-turns"), e
 		}
 		out, e := search()
 		Expect(out.Run.Exit).To(Equal(1))
 		Expect(out.Run.Counts.Known).To(BeZero())
 		list := out.Rebase(e)
-		Expect(list).To(ContainElement(And(HaveField("Scenario", "prompt-turn/two-turns"), HaveField("ID", "CANCEL-REASON"), HaveField("Flaky", true))))
+		Expect(list).To(ContainElement(And(HaveField("Scenario", "prompt-turn/two-turns"),
+			HaveField("ID", "CANCEL-REASON"), HaveField("Flaky", true))))
 		Expect(out.Run.Exit).To(Equal(0), "judged by its own list")
 
 		again, _ := search(list...)
@@ -170,15 +177,18 @@ var _ = Describe("a sweep", func() {
 		Expect(again.Findings).To(HaveEach(And(HaveField("Known", Not(BeEmpty())), HaveField("Runs", 0))))
 		Expect(told(again.Findings)).To(ContainSubstring("known  CANCEL-REASON"))
 
-		place, _ := search(agents.KnownFailure{Scenario: "sweep/prompt-turn/two-turns/**/cancel", Cause: true, ID: "CANCEL-REASON error",
+		place, _ := search(agents.KnownFailure{Scenario: "sweep/prompt-turn/two-turns/**/cancel", Cause: true,
+			ID:     "CANCEL-REASON error",
 			Reason: "at one point"})
 		Expect(place.Run.Exit).To(Equal(0), told(place.Findings))
-		elsewhere, _ := search(agents.KnownFailure{Scenario: "prompt-turn/text", ID: "CANCEL-REASON", Reason: "of another scenario"})
+		elsewhere, _ := search(agents.KnownFailure{Scenario: "prompt-turn/text", ID: "CANCEL-REASON",
+			Reason: "of another scenario"})
 		Expect(elsewhere.Run.Exit).To(Equal(1))
 	})
 
 	DescribeTable("plays what a turn needs", func(point, action string, ids ...string) {
-		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Points: []string{point}, Actions: []string{action}}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Points: []string{point},
+			Actions: []string{action}}
 		out := swept(w, ids...)
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(BeNumerically(">", 0))
@@ -186,18 +196,21 @@ var _ = Describe("a sweep", func() {
 	},
 		Entry("files that a command makes", "fs/write*", "close", "files/crlf"),
 		Entry("a login again after a kill", "racing the end", "kill and load", "auth/required"),
-		Entry("what the agent asks of a model that says more", "merge*", "new session", "option/set-mid-turn", "prompt-turn/max-tokens"),
+		Entry("what the agent asks of a model that says more", "merge*", "new session", "option/set-mid-turn",
+			"prompt-turn/max-tokens"),
 	)
 
 	It("ends plain runs in time", func() {
 		e := engine("")
 		e.Began = time.Now().Add(-time.Hour)
 		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Budget: time.Second}, ordinary...)
-		Expect(out.Run.Notes).To(ContainElement(MatchRegexp(`^(\d+) of \d+ scenarios are not swept: their plain runs did not end in time`)))
+		Expect(out.Run.Notes).To(ContainElement(MatchRegexp(`^(\d+) of \d+ scenarios are not swept: their plain runs ` +
+			`did not end in time`)))
 	})
 
 	It("stops at the end of its budget and says what it left out", func() {
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Budget: 300 * time.Millisecond}, ordinary...)
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Budget: 300 * time.Millisecond},
+			ordinary...)
 		Expect(out.Run.Sweep.Unexplored).To(BeNumerically(">", 0))
 		Expect(out.Run.Interrupted).To(BeFalse())
 	})
@@ -290,15 +303,18 @@ var _ = Describe("a sweep", func() {
 			{"cancel-error", "gate*", "cancel", "prompt-turn/two-turns", "CANCEL-REASON"},
 			{"cancel-lost-before-first-update", "at once", "cancel", "prompt-turn/two-turns", "ends-as-cancelled"},
 			{"cancel-idle-sticks", "idle", "cancel", "prompt-turn/two-turns", "CANCEL-CAUSE"},
-			{"second-prompt-swallowed", "gate*", "second prompt", "prompt-turn/two-turns", "second-prompt-is-worked-on"},
-			{"permission-global", "permission*", "allow in*", "permission/allow-once-edit", "asks-in-the-other-session"},
+			{"second-prompt-swallowed", "gate*", "second prompt", "prompt-turn/two-turns",
+				"second-prompt-is-worked-on"},
+			{"permission-global", "permission*", "allow in*", "permission/allow-once-edit",
+				"asks-in-the-other-session"},
 			{"load-without-tools", "idle", "load", "permission/allow-once-edit", "same-as-before"},
 			{"cancel-error", "frame 39 *", "cancel", "prompt-turn/many-chunks", "CANCEL-REASON"},
 			{"saves-at-end-of-turn", "frame*", "kill*", "prompt-turn/two-turns", "keeps-what-was-said"},
 			{"cancel-hits-every-session", "second*", "cancel", "prompt-turn/two-turns", "CANCEL-CAUSE"},
 			{"--one-turn", "racing*", "cancel", "prompt-turn/text", "works-again"},
 			{"--wears-out", "f*, g*", "cancel", "prompt-turn/text", "CANCEL-REASON"},
-			{"cancel-hits-every-session", "merge * with *", "cancel", "permission/allow-once-edit prompt-turn/two-turns", "CANCEL-CAUSE"},
+			{"cancel-hits-every-session", "merge * with *", "cancel",
+				"permission/allow-once-edit prompt-turn/two-turns", "CANCEL-CAUSE"},
 		}
 		var wait sync.WaitGroup
 		for _, l := range list {
@@ -314,14 +330,16 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("cuts the model off where it would be held", func() {
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Actions: []string{"model disconnect"}}, "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Actions: []string{"model disconnect"}},
+			"prompt-turn/two-turns")
 		Expect(out.Run.Sweep.Explored).To(Equal(2))
 		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 	})
 
 	It("runs schedules in sessions of one process, which changes nothing for the correct agent", func() {
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Max: 90, Reuse: true, Points: listed}, "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Max: 90, Reuse: true,
+			Points: listed}, "prompt-turn/two-turns")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Counts.Error).To(BeZero(), "%+v", out.Run.Results)
 		Expect(out.Run.Sweep.Explored).To(Equal(90))
@@ -342,7 +360,8 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("finds what only sessions of one process show, and says so", func() {
-		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("--wears-out"), Jobs: 4, Points: []string{"f*", "g*"}, Actions: []string{"cancel"}, Max: 2}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("--wears-out"), Jobs: 4,
+			Points: []string{"f*", "g*"}, Actions: []string{"cancel"}, Max: 2}
 		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/text"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).To(BeEmpty(), told(list))
@@ -355,7 +374,8 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("looks for what a shared process shows in a process for each", func() {
-		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("cancel-error"), Jobs: 4, Points: []string{"frame*"}, Actions: []string{"cancel"}, Max: 4, Reuse: true}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("cancel-error"), Jobs: 4,
+			Points: []string{"frame*"}, Actions: []string{"cancel"}, Max: 4, Reuse: true}
 		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/two-turns"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).NotTo(BeEmpty())
@@ -363,17 +383,21 @@ var _ = Describe("a sweep", func() {
 	})
 
 	It("finds nothing in the correct agent where two scenarios are merged", Label("large"), func() {
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4, Points: []string{"merge * with *"}, Max: 40}, "permission/allow-once-edit", "prompt-turn/two-turns")
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: engine(""), Jobs: 4,
+			Points: []string{"merge * with *"}, Max: 40}, "permission/allow-once-edit", "prompt-turn/two-turns")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
 		Expect(out.Run.Sweep.Explored).To(Equal(40))
 		Expect(out.Run.Sweep.Inconclusive).To(BeZero())
 	})
 
 	It("finds by merging two scenarios what mixes sessions up", func() {
-		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("words-in-first-session"), Jobs: 4, Points: []string{"merge * with *"}, Actions: []string{"nothing"}, Max: 4}
-		list, err := sweep.Explored(context.Background(), w, scenario("permission/allow-once-edit"), scenario("prompt-turn/two-turns"))
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("words-in-first-session"), Jobs: 4,
+			Points: []string{"merge * with *"}, Actions: []string{"nothing"}, Max: 4}
+		list, err := sweep.Explored(context.Background(), w, scenario("permission/allow-once-edit"),
+			scenario("prompt-turn/two-turns"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(list).To(ContainElement(HaveField("Signature", sweep.Signature{Rule: "MODEL-TEXT", State: "two scenarios merged", Action: "nothing"})), told(list))
+		Expect(list).To(ContainElement(HaveField("Signature",
+			sweep.Signature{Rule: "MODEL-TEXT", State: "two scenarios merged", Action: "nothing"})), told(list))
 	})
 
 	It("writes no repro of what there was no time to run again, and settles one finding of each rule first", func() {
@@ -384,21 +408,26 @@ var _ = Describe("a sweep", func() {
 		Expect(sweep.Parted("A", "", "A", "B", "A", "B")).To(Equal([2][]int{{0, 3}, {1, 2, 4, 5}}))
 	})
 
-	It("takes orders of acts that miss in the same way for one finding, whichever the acts and the session are", func() {
-		const miss = "; observed nothing of the kind"
-		Expect(sweep.Causes("expected turn cancelled session=main"+miss, "expected turn cancelled session=the_other"+miss)).To(Equal(1))
-		Expect(sweep.Causes("expected turn cancelled session=main"+miss, "expected turn end_turn"+miss)).To(Equal(2))
-	})
+	It("takes orders of acts that miss in the same way for one finding, whichever the acts and the session are",
+		func() {
+			const miss = "; observed nothing of the kind"
+			Expect(sweep.Causes("expected turn cancelled session=main"+miss,
+				"expected turn cancelled session=the_other"+miss)).To(Equal(1))
+			Expect(sweep.Causes("expected turn cancelled session=main"+miss, "expected turn end_turn"+miss)).
+				To(Equal(2))
+		})
 
 	It("says of a race how often it is seen beside others and alone", func() {
-		f := sweep.Finding{Signature: sweep.Signature{Rule: "R", State: "racing the end", Action: "cancel"}, Class: results.Fail, Hits: 3, Runs: 5, Alone: 1, AloneRuns: 4}
+		f := sweep.Finding{Signature: sweep.Signature{Rule: "R", State: "racing the end", Action: "cancel"},
+			Class: results.Fail, Hits: 3, Runs: 5, Alone: 1, AloneRuns: 4}
 		Expect(sweep.Describe(f)).To(ContainSubstring("; again in 3 of 5 runs next to others and 1 of 4 alone"))
 		text := sweep.Repro(f, "golden off\nprompt 'Hi.'\n")
 		Expect(text).To(ContainSubstring("# Expect a fail of R, in 3 of 5 runs next to others and 1 of 4 alone: "))
 		Expect(text).To(ContainSubstring("# It is a race: run it with --repeat 100"))
 		f.AloneRuns, f.Alone = 0, 0
 		f.Hits, f.Runs = 5, 5
-		Expect(sweep.Repro(f, "prompt 'Hi.'\n")).To(And(ContainSubstring("in 5 of 5 runs: "), Not(ContainSubstring("race"))))
+		Expect(sweep.Repro(f, "prompt 'Hi.'\n")).
+			To(And(ContainSubstring("in 5 of 5 runs: "), Not(ContainSubstring("race"))))
 	})
 
 	// A sweep of an agent that it does not know listens for longer than a run of what it writes.
@@ -406,7 +435,8 @@ var _ = Describe("a sweep", func() {
 		e, dir := engine(fault), GinkgoT().TempDir()
 		listens := 300 * time.Millisecond
 		e.Linger = &listens
-		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Points: []string{point}, Actions: []string{"cancel"}, Max: 2, Confirm: 2, Repro: dir, Shrink: time.Minute}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Points: []string{point}, Actions: []string{"cancel"},
+			Max: 2, Confirm: 2, Repro: dir, Shrink: time.Minute}
 		out := swept(w, "prompt-turn/two-turns")
 		Expect(out.Findings).NotTo(BeEmpty())
 		for _, f := range out.Findings {
@@ -432,7 +462,8 @@ var _ = Describe("a sweep", func() {
 		e.Grace = 2 * time.Second
 		e.Connect, e.ExtraArgs = nil, []string{"--stays", GinkgoT().TempDir(), "3"}
 		var done []int
-		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: []string{"0 ms"}, Actions: []string{"cancel*"}, Confirm: 1,
+		out := swept(&sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: []string{"0 ms"},
+			Actions: []string{"cancel*"}, Confirm: 1,
 			Progress: func(p sweep.Progress) {
 				if p.Phase == "confirm and shrink" {
 					done = append(done, p.Done)
@@ -440,12 +471,14 @@ var _ = Describe("a sweep", func() {
 			}}, "prompt-turn/text")
 		Expect(done).To(Equal([]int{0, 1}), "it is said when a finding is begun with, and when it is done")
 		Expect(out.Findings).To(BeEmpty(), told(out.Findings))
-		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"), ContainSubstring("in none of 3 further runs"))))
+		Expect(out.Notes).To(ConsistOf(And(ContainSubstring("EXIT-EOF (cancel"),
+			ContainSubstring("in none of 3 further runs"))))
 		Expect(out.Run.Counts.Lints).To(BeZero())
 	})
 
 	It("reports what the scenario shows by itself once, as of the baseline", func() {
-		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("always-cancelled"), Actions: []string{"nothing"}, Max: 1}
+		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: engine("always-cancelled"), Actions: []string{"nothing"},
+			Max: 1}
 		list, err := sweep.Explored(context.Background(), w, scenario("prompt-turn/text"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).NotTo(BeEmpty())
@@ -461,7 +494,9 @@ var _ = Describe("a sweep", func() {
 type search struct{ fault, point, action, scenarios, rule string }
 
 func (l search) succeeds(e *scenarios.Engine, dir string) {
-	w := &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: strings.Split(l.point, ", "), Actions: []string{l.action}, Max: 3, Confirm: 2, Shrink: time.Minute, Repro: dir, Reuse: l.fault == "--wears-out"}
+	w := &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Jobs: 4, Points: strings.Split(l.point, ", "),
+		Actions: []string{l.action}, Max: 3, Confirm: 2, Shrink: time.Minute, Repro: dir,
+		Reuse: l.fault == "--wears-out"}
 	out := swept(w, strings.Fields(l.scenarios)...)
 	Expect(out.Run.Exit).NotTo(Equal(2), "%s: %+v", l.fault, out.Run.Results)
 	i := slices.IndexFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == l.rule && f.File != "" })
@@ -487,9 +522,11 @@ func (l search) succeeds(e *scenarios.Engine, dir string) {
 	if correct.Connect != nil {
 		correct.Connect = inside.Connect()
 	}
-	Expect(shown(correct.Run(context.Background(), list[0]))).NotTo(ContainElement(l.rule), "%s shows the correct agent:\n%s", filepath.Base(hit.File), text)
+	Expect(shown(correct.Run(context.Background(), list[0]))).
+		NotTo(ContainElement(l.rule), "%s shows the correct agent:\n%s", filepath.Base(hit.File), text)
 	res := e.Run(context.Background(), list[0])
-	Expect(shown(res)).To(ContainElement(l.rule), "%s: %s: %s %s\n%s", l.fault, filepath.Base(hit.File), res.Verdict, res.Reason, text)
+	Expect(shown(res)).To(ContainElement(l.rule), "%s: %s: %s %s\n%s", l.fault, filepath.Base(hit.File), res.Verdict,
+		res.Reason, text)
 }
 
 func shown(r results.Result) []string {

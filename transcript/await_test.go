@@ -26,7 +26,8 @@ func over() context.Context {
 }
 
 // await waits in a goroutine and returns once the wait has begun.
-func await(t *transcript.Transcript, ctx context.Context, after int, x transcript.Expectation) <-chan transcript.Outcome {
+func await(t *transcript.Transcript, ctx context.Context, after int,
+	x transcript.Expectation) <-chan transcript.Outcome {
 	began := make(chan struct{})
 	var once sync.Once
 	start := x.Start
@@ -85,7 +86,8 @@ var _ = Describe("Await", func() {
 		note(t, "y")
 		cancel(errTimer)
 		o := <-out
-		Expect([]any{o.Verdict, o.Cause, o.Reason, o.Entry}).To(Equal([]any{transcript.Unmet, errTimer, "no such entry", transcript.Entry{}}))
+		Expect([]any{o.Verdict, o.Cause, o.Reason, o.Entry}).
+			To(Equal([]any{transcript.Unmet, errTimer, "no such entry", transcript.Entry{}}))
 	})
 
 	It("measures how long it waited", func() {
@@ -131,7 +133,8 @@ var _ = Describe("Await", func() {
 
 	It("is met by the exit itself", func() {
 		started(t, 0)
-		out := await(t, ctx, 0, transcript.First("the exit", func(e transcript.Entry) bool { return e.Kind == transcript.Exited }))
+		out := await(t, ctx, 0, transcript.First("the exit",
+			func(e transcript.Entry) bool { return e.Kind == transcript.Exited }))
 		exited(t, 0, 0)
 		Expect((<-out).Verdict).To(Equal(transcript.Met))
 	})
@@ -196,6 +199,7 @@ var _ = Describe("Judge", func() {
 		Expect(judge(0, -1, a("z"))).To(Equal([]any{transcript.Unmet, 0}))
 		Expect(judge(0, -1, transcript.Not(a("y")))).To(Equal([]any{transcript.Unmeetable, 2}))
 		Expect(judge(0, 1, transcript.Not(a("y")))).To(Equal([]any{transcript.Met, 0}))
-		Expect(judge(0, -1, transcript.AllOf(a("x"), transcript.Not(a("y"))))).To(Equal([]any{transcript.Unmeetable, 2}))
+		Expect(judge(0, -1, transcript.AllOf(a("x"), transcript.Not(a("y"))))).
+			To(Equal([]any{transcript.Unmeetable, 2}))
 	})
 })

@@ -70,7 +70,8 @@ var _ = Describe("a Classifier", func() {
 		t, err := transcript.New(transcript.Header{}, transcript.Options{})
 		Expect(err).NotTo(HaveOccurred())
 		e := agent(t, `{"jsonrpc":"2.0","id":1,"method":"m","params":{"sessionId":"s"}}`)
-		Expect([]any{e.Kind, e.Method, e.Session, e.Message().Kind}).To(Equal([]any{transcript.Request, "m", "", wire.Request}))
+		Expect([]any{e.Kind, e.Method, e.Session, e.Message().Kind}).
+			To(Equal([]any{transcript.Request, "m", "", wire.Request}))
 		Expect(transcript.Entry{Raw: []byte("{}")}.Message().Kind).To(Equal(wire.Malformed))
 	})
 })

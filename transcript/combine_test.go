@@ -213,7 +213,8 @@ var _ = Describe("Combinators", func() {
 				}
 			}
 			if o := t.Await(over(), 0, m.x); o.Verdict != want || o.Entry.Seq != at {
-				r.Fatalf("%s over %q: got %v at #%d, want %v at #%d", m.x.Description, s, o.Verdict, o.Entry.Seq, want, at)
+				r.Fatalf("%s over %q: got %v at #%d, want %v at #%d", m.x.Description, s, o.Verdict, o.Entry.Seq, want,
+					at)
 			}
 		})
 	})
@@ -230,8 +231,10 @@ var _ = Describe("Combinators", func() {
 		},
 		Entry(nil, transcript.AllOf(a("a"), a("b")), "a", "a a and a b", "unmet: a b: no such entry"),
 		Entry(nil, transcript.AnyOf(a("a"), a("b")), "", "a a or a b", "unmet: nothing has happened"),
-		Entry(nil, transcript.AnyOf(a("a"), transcript.Not(a("b"))), "b", "a a or no a b", "unmet: a a: no such entry; no a b: it happened at #1"),
-		Entry(nil, transcript.AllOf(transcript.AnyOf(a("a"), a("b")), a("c")), "a", "(a a or a b) and a c", "unmet: a c: no such entry"),
+		Entry(nil, transcript.AnyOf(a("a"), transcript.Not(a("b"))), "b", "a a or no a b",
+			"unmet: a a: no such entry; no a b: it happened at #1"),
+		Entry(nil, transcript.AllOf(transcript.AnyOf(a("a"), a("b")), a("c")), "a", "(a a or a b) and a c",
+			"unmet: a c: no such entry"),
 		Entry(nil, transcript.OnceMet(a("a"), a("b")), "ca", "once a a: a b", "unmeetable: a b: no such entry"),
 		Entry(nil, transcript.OnceMet(a("a"), a("b")), "c", "once a a: a b", "unmet: a a: no such entry"),
 		Entry(nil, a("a").Before(a("b")), "cba", "a a before a b", "unmeetable: a b came first, at #2"),

@@ -47,7 +47,8 @@ var _ = Describe("Failure", func() {
   agent        running
   what to do   Answer the prompt with cancelled.
 `))
-		Expect(f.Error()).To(Equal("expected the turn's end with cancelled or an error, got the turn's end with end_turn"))
+		Expect(f.Error()).To(Equal("expected the turn's end with cancelled or an error, got the turn's end " +
+			"with end_turn"))
 		Expect((&transcript.Failure{}).Text("")).To(BeEmpty())
 	})
 
@@ -63,8 +64,10 @@ var _ = Describe("Failure", func() {
 			long := strings.Repeat("x", 10_000)
 			f := &transcript.Failure{
 				Where: "a\nb", Requirement: many(50, "R"), Statement: strings.Join(many(9, "s"), "\n"),
-				Expected: many(20, "e"), Observed: strings.Join(many(20, "o"), "\n") + long, Reason: strings.Join(many(9, "r"), "\n"),
-				Timer: "t\nt", Diff: diff, Tail: append(many(50, "tail"), long), Stderr: strings.Join(many(500, "err"), "\n"),
+				Expected: many(20, "e"), Observed: strings.Join(many(20, "o"), "\n") + long,
+				Reason: strings.Join(many(9, "r"), "\n"),
+				Timer:  "t\nt", Diff: diff, Tail: append(many(50, "tail"), long),
+				Stderr:  strings.Join(many(500, "err"), "\n"),
 				Process: long, Advice: strings.Join(many(9, "a"), "\n"),
 			}
 			lines := strings.Split(strings.TrimSuffix(f.Text("    "), "\n"), "\n")
@@ -82,7 +85,8 @@ var _ = Describe("Failure", func() {
 
 	It("shows control characters of the agent as what they are", func() {
 		f := &transcript.Failure{Observed: "\x1b[2Jgone\tif\r\nshown \u202e\u0085", Stderr: "a\r\nb"}
-		Expect(f.Text("")).To(Equal("observed     \\x1b[2Jgone    if\n             shown \\u202e\\u0085\nstderr       a\n             b\n"))
+		Expect(f.Text("")).To(Equal("observed     \\x1b[2Jgone    if\n             shown \\u202e\\u0085\n" +
+			"stderr       a\n             b\n"))
 		Expect(f.Error()).To(Equal("\\x1b[2Jgone    if …"))
 	})
 })

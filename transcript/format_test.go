@@ -28,14 +28,20 @@ func entries() *rapid.Generator[transcript.Entry] {
 			rapid.Just(""), rapid.StringOf(rapid.SampledFrom([]rune("{}[]\",:\\ \n\r\t0\x00é"))),
 			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 			rapid.SampledFrom([]string{
-				update(1), "{\"a\":\n1}", "{\"a\": 1}\r", " {}", "3", "null", `{"a":1,"a":"\ud800"}`, `{"raw64":"x","msg":1}`,
-				strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
-				strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999), "[" + strings.Repeat("{},", 10_000) + "1]", strings.Repeat("\x00", 5000),
+				update(1), "{\"a\":\n1}", "{\"a\": 1}\r", " {}", "3", "null", `{"a":1,"a":"\ud800"}`,
+				`{"raw64":"x","msg":1}`,
+				strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000),
+				strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000),
+				strings.Repeat("[", 9_999) + strings.Repeat("]", 9_999), "[" + strings.Repeat("{},", 10_000) + "1]",
+				strings.Repeat("\x00", 5000),
 			}))
 		return transcript.Entry{
-			Conn:     rapid.IntRange(0, 3).Draw(r, "conn"),
-			Source:   rapid.SampledFrom([]transcript.Source{transcript.Agent, transcript.Editor, transcript.Stderr, transcript.Process, transcript.Model, "later"}).Draw(r, "source"),
-			Kind:     rapid.SampledFrom([]transcript.Kind{transcript.Request, transcript.Response, transcript.Notification, transcript.Malformed, transcript.Written, transcript.Chunk, transcript.Started, transcript.Exited, "later"}).Draw(r, "kind"),
+			Conn: rapid.IntRange(0, 3).Draw(r, "conn"),
+			Source: rapid.SampledFrom([]transcript.Source{transcript.Agent, transcript.Editor, transcript.Stderr,
+				transcript.Process, transcript.Model, "later"}).Draw(r, "source"),
+			Kind: rapid.SampledFrom([]transcript.Kind{transcript.Request, transcript.Response,
+				transcript.Notification, transcript.Malformed, transcript.Written, transcript.Chunk, transcript.Started,
+				transcript.Exited, "later"}).Draw(r, "kind"),
 			ID:       wire.ID(rapid.SampledFrom([]string{"", "7", `"7"`, "null", "no JSON"}).Draw(r, "id")),
 			Method:   text.Draw(r, "method"),
 			Session:  text.Draw(r, "session"),
@@ -72,11 +78,16 @@ var _ = Describe("The file form", func() {
 		agent(t, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}`)
 		agent(t, "Loaded \"it\".\r")
 		t.Append(transcript.Entry{Source: transcript.Stderr, Kind: transcript.Chunk, Raw: []byte("{}\n\xff")})
-		t.Append(transcript.Entry{Conn: 1, Source: transcript.Model, Kind: transcript.ModelRequest, Redacted: []string{"headers.Authorization"}, Raw: []byte(`{"n":1}`)})
-		Expect(string(saved(t))).To(Equal(`{"acp-test":3,"tool":"acp-test 1.0","agent":"reference","scenario":"cancel/idle","protocol":"1","seed":7,"started":"2026-01-02T03:04:05.0015Z"}
-{"seq":1,"ms":1.500,"from":"editor","kind":"request","id":1,"method":"session/new","msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}}
-{"seq":2,"ms":3,"from":"agent","kind":"response","id":1,"method":"session/new","session":"s1","ref":1,"msg":{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}}
-{"seq":3,"ms":4.500,"from":"agent","kind":"malformed","problem":"the line is not JSON but other text; log lines belong on stderr: Loaded \"it\".","text":"Loaded \"it\".\r"}
+		t.Append(transcript.Entry{Conn: 1, Source: transcript.Model, Kind: transcript.ModelRequest,
+			Redacted: []string{"headers.Authorization"}, Raw: []byte(`{"n":1}`)})
+		Expect(string(saved(t))).To(Equal(`{"acp-test":3,"tool":"acp-test 1.0","agent":"reference",` +
+			`"scenario":"cancel/idle","protocol":"1","seed":7,"started":"2026-01-02T03:04:05.0015Z"}
+{"seq":1,"ms":1.500,"from":"editor","kind":"request","id":1,"method":"session/new","msg":{"jsonrpc":"2.0","id":1,` +
+			`"method":"session/new","params":{}}}
+{"seq":2,"ms":3,"from":"agent","kind":"response","id":1,"method":"session/new","session":"s1","ref":1,` +
+			`"msg":{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}}
+{"seq":3,"ms":4.500,"from":"agent","kind":"malformed","problem":"the line is not JSON but other text; log lines ` +
+			`belong on stderr: Loaded \"it\".","text":"Loaded \"it\".\r"}
 {"seq":4,"ms":6,"from":"stderr","kind":"chunk","raw64":"e30K/w=="}
 {"seq":5,"ms":7.500,"conn":1,"from":"model","kind":"model-request","redacted":["headers.Authorization"],"msg":{"n":1}}
 `))
@@ -84,7 +95,8 @@ var _ = Describe("The file form", func() {
 
 	It("brings back every byte of every entry", func() {
 		rapid.Check(GinkgoTB(), func(r *rapid.T) {
-			t, _ := transcript.New(transcript.Header{Seed: rapid.Int64().Draw(r, "seed")}, transcript.Options{Classifier: acpframe.Classifier{}, Now: ticks(777 * time.Microsecond)})
+			t, _ := transcript.New(transcript.Header{Seed: rapid.Int64().Draw(r, "seed")},
+				transcript.Options{Classifier: acpframe.Classifier{}, Now: ticks(777 * time.Microsecond)})
 			for _, e := range rapid.SliceOfN(entries(), 0, 6).Draw(r, "entries") {
 				t.Append(e)
 			}
@@ -146,19 +158,25 @@ var _ = Describe("The file form", func() {
 			Expect(errors.As(err, &bad)).To(BeTrue())
 		},
 		Entry("nothing", "", `line 1 of the transcript: not a transcript`),
-		Entry("something else", "{\"version\":3}\n", `line 1 of the transcript: not a transcript: the first line should be a header`),
-		Entry("newer", "{\"acp-test\":4}\n", `line 1 of the transcript: format 4 is newer than 3, the newest this program reads`),
-		Entry("no JSON", "{\"acp-test\":1}\nx\n{\"from\":\"note\",\"kind\":\"note\"}\n", `line 2 of the transcript: invalid character 'x'`),
+		Entry("something else", "{\"version\":3}\n",
+			`line 1 of the transcript: not a transcript: the first line should be a header`),
+		Entry("newer", "{\"acp-test\":4}\n",
+			`line 1 of the transcript: format 4 is newer than 3, the newest this program reads`),
+		Entry("no JSON", "{\"acp-test\":1}\nx\n{\"from\":\"note\",\"kind\":\"note\"}\n",
+			`line 2 of the transcript: invalid character 'x'`),
 		Entry("no object", "{\"acp-test\":1}\n3\n", `line 2 of the transcript: an entry must be a JSON object`),
-		Entry("no kind", "{\"acp-test\":1}\n{\"from\":\"note\",\"kind\":\"note\"}\n{\"from\":\"note\"}\n", `line 3 of the transcript: an entry needs "from" and "kind"`),
-		Entry("bad base64", "{\"acp-test\":1}\n{\"from\":\"stderr\",\"kind\":\"chunk\",\"raw64\":\"*\"}\n", `line 2 of the transcript: raw64: illegal base64`),
+		Entry("no kind", "{\"acp-test\":1}\n{\"from\":\"note\",\"kind\":\"note\"}\n{\"from\":\"note\"}\n",
+			`line 3 of the transcript: an entry needs "from" and "kind"`),
+		Entry("bad base64", "{\"acp-test\":1}\n{\"from\":\"stderr\",\"kind\":\"chunk\",\"raw64\":\"*\"}\n",
+			`line 2 of the transcript: raw64: illegal base64`),
 	)
 
 	It("passes on why a file cannot be read", func() {
 		why := errors.New("the tape is torn")
 		_, err := transcript.Load(iotest.ErrReader(why), acpframe.Classifier{})
 		Expect(err).To(MatchError(why))
-		_, err = transcript.Load(io.MultiReader(strings.NewReader("{\"acp-test\":1}\n{\"fr"), iotest.ErrReader(why)), acpframe.Classifier{})
+		_, err = transcript.Load(io.MultiReader(strings.NewReader("{\"acp-test\":1}\n{\"fr"), iotest.ErrReader(why)),
+			acpframe.Classifier{})
 		Expect(err).To(MatchError("reading the transcript: the tape is torn"))
 		Expect(empty().Save(failingWriter{})).To(MatchError("saving the transcript: no room"))
 	})
@@ -199,7 +217,8 @@ var _ = Describe("The file form", func() {
 {"ms":1e300,"from":"agent","kind":"response","ref":2}`), acpframe.Classifier{})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(t.Header()).To(Equal(transcript.Header{Format: 1}))
-		Expect([]any{t.Len(), t.Torn(), t.At(2).At, t.At(3).At, t.At(4).Ref}).To(Equal([]any{4, false, 5 * time.Second, time.Duration(0), 2}))
+		Expect([]any{t.Len(), t.Torn(), t.At(2).At, t.At(3).At, t.At(4).Ref}).
+			To(Equal([]any{4, false, 5 * time.Second, time.Duration(0), 2}))
 		Expect(t.Await(over(), 0, a("x")).Verdict).To(Equal(transcript.Unmeetable))
 		late := agent(t, `{"jsonrpc":"2.0","id":1,"result":{}}`)
 		Expect([]any{late.Ref, late.At >= 5*time.Second}).To(Equal([]any{2, true}))

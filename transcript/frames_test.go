@@ -76,17 +76,21 @@ var _ = Describe("AppendFrame", func() {
 			method  string
 			session string
 		}{
-			{`{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":"s\u0031"}}`, transcript.Request, `7`, "session/prompt", "s1"},
-			{`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"plan"}}}`, transcript.Notification, ``, "session/update", "s1"},
+			{`{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sessionId":"s\u0031"}}`, transcript.Request,
+				`7`, "session/prompt", "s1"},
+			{`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1",` +
+				`"update":{"sessionUpdate":"plan"}}}`, transcript.Notification, ``, "session/update", "s1"},
 			{`{"jsonrpc":"2.0","id":"x","result":{}}`, transcript.Response, `"x"`, "", ""},
-			{"  {\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"sessionId\":4}}\r", transcript.Notification, ``, "m", ""},
+			{"  {\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\"sessionId\":4}}\r", transcript.Notification, ``,
+				"m", ""},
 			{`Debugger attached.`, transcript.Malformed, ``, "", ""},
 			{``, transcript.Malformed, ``, "", ""},
 			{"{\"jsonrpc\":\"2.0\",\"method\":\"\xff\"}", transcript.Malformed, ``, "", ""},
 			{`{"jsonrpc":"2.0","id":1,"method":3}`, transcript.Malformed, `1`, "", ""},
 		} {
 			e := agent(t, c.line)
-			Expect([]any{e.Kind, e.ID, e.Method, e.Session, string(e.Raw)}).To(Equal([]any{c.kind, c.id, c.method, c.session, c.line}), c.line)
+			Expect([]any{e.Kind, e.ID, e.Method, e.Session, string(e.Raw)}).
+				To(Equal([]any{c.kind, c.id, c.method, c.session, c.line}), c.line)
 			Expect(e.Problem != "").To(Equal(c.kind == transcript.Malformed), c.line)
 			Expect(e.Frame()).To(BeTrue())
 			Expect(t.At(e.Seq)).To(Equal(e))
@@ -196,7 +200,8 @@ var _ = Describe("Observe", func() {
 		for _, e := range entries {
 			kept = append(kept, text(e))
 		}
-		Expect(texts).To(Equal([]string{"chunk 0 of the answer ", "chunk 1 of the answer ", "mid", "", "chunk 2 of the answer "}))
+		Expect(texts).To(Equal([]string{"chunk 0 of the answer ", "chunk 1 of the answer ", "mid", "",
+			"chunk 2 of the answer "}))
 		Expect(kept).To(Equal(texts))
 	})
 

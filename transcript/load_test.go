@@ -41,7 +41,8 @@ var _ = Describe("a file that is read", func() {
 
 	It("is read back in order, backwards and from the middle, when it is larger than memory", func() {
 		want := text(3000)
-		t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Memory: 64 << 10})
+		t, err := transcript.New(transcript.Header{},
+			transcript.Options{Classifier: acpframe.Classifier{}, Memory: 64 << 10})
 		Expect(err).NotTo(HaveOccurred())
 		defer t.Close()
 		for n := range 3000 {
@@ -69,7 +70,8 @@ var _ = Describe("a file that is read", func() {
 	It("is shown as far as it can be read", func() {
 		for _, broken := range [][]byte{[]byte("no transcript\n"), append(text(700), `{"seq":701,"kin`...)} {
 			seen := 0
-			t, err := transcript.Salvage(bytes.NewReader(broken), acpframe.Classifier{}, func(transcript.Entry) { seen++ })
+			t, err := transcript.Salvage(bytes.NewReader(broken), acpframe.Classifier{},
+				func(transcript.Entry) { seen++ })
 			if err == nil {
 				Expect(t.Torn()).To(BeTrue())
 				Expect(seen).To(Equal(700))

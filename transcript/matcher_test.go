@@ -82,7 +82,8 @@ var _ = Describe("An expectation as a gomega matcher", func() {
 		x := a("x").Before(a("y"))
 		Expect(x.MatchMayChangeInTheFuture(t)).To(BeFalse())
 		message := fails(func(g Gomega) { g.Eventually(ctx, t).WithTimeout(time.Hour).Should(x) })
-		Expect(message).To(ContainSubstring("a x before a y\nit is unmeetable: a y came first, at #1\nthe last entries are:\n  #1 note note"))
+		Expect(message).To(ContainSubstring("a x before a y\nit is unmeetable: a y came first, at #1\n" +
+			"the last entries are:\n  #1 note note"))
 	}, NodeTimeout(10*time.Second))
 
 	It("stops Eventually when the agent has exited", func(ctx context.Context) {
@@ -104,6 +105,7 @@ var _ = Describe("An expectation as a gomega matcher", func() {
 	It("has a message for what should not be", func() {
 		agent(t, update(1)+string(make([]byte, 300)))
 		note(t, "x")
-		Expect(fails(func(g Gomega) { g.Expect(t).NotTo(a("x")) })).To(HavePrefix("expected no a x\nthe last entries are:\n  #1 agent malformed {"))
+		Expect(fails(func(g Gomega) { g.Expect(t).NotTo(a("x")) })).
+			To(HavePrefix("expected no a x\nthe last entries are:\n  #1 agent malformed {"))
 	})
 })

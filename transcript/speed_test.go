@@ -14,7 +14,8 @@ import (
 // with a file and one observer that looks at each frame. BenchmarkValid is the
 // bare loop it is measured beside.
 func BenchmarkAppendFrame(b *testing.B) {
-	t, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(b.TempDir(), "t")})
+	t, err := transcript.New(transcript.Header{},
+		transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(b.TempDir(), "t")})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -61,8 +62,11 @@ func BenchmarkLoad(b *testing.B) {
 
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte("{\"acp-test\":1}\n{\"from\":\"agent\",\"kind\":\"malformed\",\"text\":\"x\\r\"}\n"))
-	f.Add([]byte("{\"acp-test\":1,\"seed\":3}\n{\"seq\":4,\"ms\":1.001,\"from\":\"editor\",\"kind\":\"request\",\"id\":1,\"msg\":{\"a\":[1]}}\n{\"seq\":9,\"from\":\"agent\",\"kind\":\"response\",\"ref\":4,\"raw64\":\"/w==\"}\n{\"fr"))
-	f.Add([]byte("{\"acp-test\":1}\n{\"from\":\"process\",\"kind\":\"exit\",\"size\":-1,\"redacted\":[1,\"a\"],\"msg\":3}\n"))
+	f.Add([]byte("{\"acp-test\":1,\"seed\":3}\n{\"seq\":4,\"ms\":1.001,\"from\":\"editor\",\"kind\":\"request\"," +
+		"\"id\":1,\"msg\":{\"a\":[1]}}\n{\"seq\":9,\"from\":\"agent\",\"kind\":\"response\",\"ref\":4," +
+		"\"raw64\":\"/w==\"}\n{\"fr"))
+	f.Add([]byte("{\"acp-test\":1}\n{\"from\":\"process\",\"kind\":\"exit\",\"size\":-1,\"redacted\":[1,\"a\"]," +
+		"\"msg\":3}\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		x, err := transcript.Load(bytes.NewReader(text), acpframe.Classifier{})
 		if err != nil {

@@ -51,7 +51,8 @@ var _ = Describe("A transcript's file", func() {
 			Expect(err).NotTo(HaveOccurred())
 			return info.Size()
 		}
-		before, lines := size(), []string{`{"jsonrpc":"2.0","id":1,"method":"a"}`, "noise", `{"jsonrpc":"2.0","method":"b"}`}
+		before, lines := size(), []string{`{"jsonrpc":"2.0","id":1,"method":"a"}`, "noise",
+			`{"jsonrpc":"2.0","method":"b"}`}
 		t.AppendFrames(2, transcript.Editor, func(yield func([]byte) bool) {
 			for _, l := range lines {
 				Expect(size()).To(Equal(before))
@@ -104,7 +105,8 @@ var _ = Describe("A transcript's file", func() {
 	})
 
 	It("must be in a folder that is there", func() {
-		_, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(path, "no", "folder")})
+		_, err := transcript.New(transcript.Header{},
+			transcript.Options{Classifier: acpframe.Classifier{}, Path: filepath.Join(path, "no", "folder")})
 		Expect(err).To(MatchError(ContainSubstring("making the transcript's file: open ")))
 	})
 
@@ -183,7 +185,8 @@ var _ = Describe("A full disk", func() {
 
 	It("keeps nobody from going on who wants to be told", func() {
 		var told error
-		t, err := transcript.New(transcript.Header{}, transcript.Options{Path: "/dev/full", Through: true, Failed: func(err error) { told = err }})
+		t, err := transcript.New(transcript.Header{},
+			transcript.Options{Path: "/dev/full", Through: true, Failed: func(err error) { told = err }})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(told).To(MatchError(ContainSubstring("no space left")))
 		agent(t, update(1))
@@ -212,7 +215,8 @@ var _ = Describe("A full disk", func() {
 	})
 
 	It("is found at once with Through", func() {
-		_, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Path: "/dev/full", Through: true})
+		_, err := transcript.New(transcript.Header{},
+			transcript.Options{Classifier: acpframe.Classifier{}, Path: "/dev/full", Through: true})
 		Expect(err).To(MatchError(ContainSubstring("no space left")))
 	})
 })
@@ -227,7 +231,8 @@ var _ = Describe("A transcript larger than its memory", func() {
 			if rapid.Bool().Draw(r, "file") {
 				path = filepath.Join(dir, fmt.Sprint(n))
 			}
-			o := transcript.Options{Path: path, Memory: rapid.IntRange(1, 20_000).Draw(r, "memory"), Through: rapid.Bool().Draw(r, "through"), Now: ticks(1000)}
+			o := transcript.Options{Path: path, Memory: rapid.IntRange(1, 20_000).Draw(r, "memory"),
+				Through: rapid.Bool().Draw(r, "through"), Now: ticks(1000)}
 			small, err := transcript.New(transcript.Header{}, o)
 			if err != nil {
 				r.Fatal(err)

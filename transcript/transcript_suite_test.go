@@ -73,7 +73,9 @@ func all(t *transcript.Transcript) []transcript.Entry { return slices.Collect(t.
 
 // update is a session/update frame as agents send them by the thousand.
 func update(i int) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess_0123456789ab","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"chunk %d of the answer "}}}}`, i)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess_0123456789ab",`+
+		`"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"chunk %d of the answer "}}}}`,
+		i)
 }
 
 // ticks is a clock that advances by step each time it is asked.

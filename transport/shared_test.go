@@ -80,12 +80,14 @@ func TestSharedProcess(t *testing.T) {
 	ask := func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"method":"x"}` }
 
 	heard, fit := talk(t, s, 0, `"id":1`, ask("1"))
-	if want := `{"jsonrpc":"2.0","id":0,"result":{"n":1}}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{"n":2}}` + "\n"; heard != want || !fit {
+	if want := `{"jsonrpc":"2.0","id":0,"result":{"n":1}}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{"n":2}}` +
+		"\n"; heard != want || !fit {
 		t.Errorf("the first connection heard\n%sfit %v, want\n%s", heard, fit, want)
 	}
 	// The greeting is not sent again, its answer is given again.
 	heard, fit = talk(t, s, 1, `"id":1`, ask("1"))
-	if want := `{"jsonrpc":"2.0","id":0,"result":{"n":1}}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{"n":3}}` + "\n"; heard != want || !fit {
+	if want := `{"jsonrpc":"2.0","id":0,"result":{"n":1}}` + "\n" + `{"jsonrpc":"2.0","id":1,"result":{"n":3}}` +
+		"\n"; heard != want || !fit {
 		t.Errorf("the second connection heard\n%sfit %v, want\n%s", heard, fit, want)
 	}
 	// Who leaves a request open leaves no process that others may have.
@@ -102,7 +104,8 @@ func TestSharedProcess(t *testing.T) {
 
 func TestSharedProcessThatEnds(t *testing.T) {
 	s, err := transport.StartShared(t.Context(), transport.Command{Path: "/bin/sh",
-		Args: []string{"-c", `read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; exit 3`}}, transcript.JSONRPC{})
+		Args: []string{"-c", `read -r line; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; exit 3`}},
+		transcript.JSONRPC{})
 	if err != nil {
 		t.Skip(err)
 	}
@@ -142,7 +145,8 @@ case $line in *'"id":0'*) echo '{"jsonrpc":"2.0","id":0,"result":{}}';;
 echo '{"jsonrpc":"2.0","method":"of","params":{"sessionId":"b"}}'
 echo '{"jsonrpc":"2.0","id":1,"result":{}}';;
 esac; done`
-	s, err := transport.StartShared(t.Context(), transport.Command{Path: "/bin/sh", Args: []string{"-c", script}}, inSessions{})
+	s, err := transport.StartShared(t.Context(), transport.Command{Path: "/bin/sh", Args: []string{"-c", script}},
+		inSessions{})
 	if err != nil {
 		t.Skip(err)
 	}

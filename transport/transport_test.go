@@ -82,7 +82,8 @@ func TestAgentWithoutProcess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			agents := transcript.First("the echo", func(e transcript.Entry) bool { return e.Source == transcript.Agent })
+			agents := transcript.First("the echo",
+				func(e transcript.Entry) bool { return e.Source == transcript.Agent })
 			if o := log.Await(t.Context(), 0, agents); !o.Met() || o.Entry.Method != "m" {
 				t.Fatalf("got %+v", o)
 			}

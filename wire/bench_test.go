@@ -11,8 +11,13 @@ import (
 
 // sizes are frames as they come, from a short chunk to a tool's output.
 func sizes() map[string][]byte {
-	chunk := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"0e31eb46-0cfe-422f-932c-5ff51c895ca4","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I'll rename it."}}}}`
-	tool := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"0e31eb46-0cfe-422f-932c-5ff51c895ca4","update":{"sessionUpdate":"tool_call_update","toolCallId":"call_1","kind":"edit","status":"completed","locations":[{"path":"/home/user/project/main.go","line":12}],"content":[{"type":"diff","path":"/home/user/project/main.go","oldText":%s,"newText":%s}],"rawOutput":{"exitCode":0,"duration":1.25,"lines":[1,2,3,4]}}}}`
+	chunk := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"0e31eb46-0cfe-422f-932c-5ff51c895ca4"` +
+		`,"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I'll rename it."}}}}`
+	tool := `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"0e31eb46-0cfe-422f-932c-5ff51c895ca4",` +
+		`"update":{"sessionUpdate":"tool_call_update","toolCallId":"call_1","kind":"edit","status":"completed",` +
+		`"locations":[{"path":"/home/user/project/main.go","line":12}],"content":[{"type":"diff",` +
+		`"path":"/home/user/project/main.go","oldText":%s,"newText":%s}],"rawOutput":{"exitCode":0,"duration":1.25,` +
+		`"lines":[1,2,3,4]}}}}`
 	code := strings.Repeat("\tfmt.Println(\"hello, world\", i)\n", 12)
 	text := strings.Repeat("日本語のテキスト und Straße. ", 30)
 	quote := func(s string) string { return string(wire.AppendString(nil, s)) }

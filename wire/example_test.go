@@ -8,7 +8,8 @@ import (
 )
 
 func ExampleClassifyLine() {
-	s := wire.NewSplitter(strings.NewReader("Loading…\n"+`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1}}`+"\n"), 0)
+	s := wire.NewSplitter(strings.NewReader("Loading…\n"+
+		`{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":1}}`+"\n"), 0)
 	var d wire.Doc
 	for line, err := s.Next(); err == nil; line, err = s.Next() {
 		f := wire.ClassifyLine(&d, line.Bytes)

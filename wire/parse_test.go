@@ -247,7 +247,8 @@ var _ = Describe("AppendString", func() {
 })
 
 var texts = []string{
-	`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"Hi"}]}}`,
+	`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text",` +
+		`"text":"Hi"}]}}`,
 	`[1,-2.5e-3,"\ud83d\ude00 é\u00e9\n",{"a":{}},[],[[]],true,false,null]`,
 	"", " ", "nul", `"\u12`, "[1,]", `{"a":1,"a":2}`, "\xef\xbb\xbf{}", "\"\xff\"", `{"a":`, "01", "1.", "-", "1e5",
 }

@@ -33,7 +33,8 @@ func cut(text []byte, maxLine int) []wire.Line {
 	var all []wire.Line
 	for len(text) > 0 {
 		line, rest, terminated := bytes.Cut(text, []byte("\n"))
-		all = append(all, wire.Line{Bytes: bytes.Clone(line[:min(len(line), maxLine)]), Terminated: terminated, Size: len(line)})
+		all = append(all, wire.Line{Bytes: bytes.Clone(line[:min(len(line), maxLine)]), Terminated: terminated,
+			Size: len(line)})
 		text = rest
 	}
 	return all

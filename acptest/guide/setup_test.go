@@ -19,7 +19,8 @@ func init() {
 		return
 	}
 	if len(os.Args) > 1 && os.Args[1] == "my-agent" {
-		err := refagent.Run(context.Background(), refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv})
+		err := refagent.Run(context.Background(),
+			refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			syscall.Exit(1)

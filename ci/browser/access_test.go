@@ -13,7 +13,8 @@ import (
 )
 
 // views are the pages of a report, from its overview.
-var views = map[string]string{"": "#search", "#/?cause=wrong%23greets": "#scenarios .case", "#/s/wrong/frames/9": ".detail", "#/s/wrong/timeline/9": ".timeline canvas", "#/s/wrong/conversation": ".card",
+var views = map[string]string{"": "#search", "#/?cause=wrong%23greets": "#scenarios .case",
+	"#/s/wrong/frames/9": ".detail", "#/s/wrong/timeline/9": ".timeline canvas", "#/s/wrong/conversation": ".card",
 	"#/s/wrong/state/9": ".state-view", "#/s/wrong/compare?with=two": ".beside", "#/s/wrong/files": ".files"}
 
 // accuse is what axe calls serious or critical in the page.
@@ -24,9 +25,11 @@ func (p *page) accuse() any {
 		p.t.Fatal(err)
 	}
 	var found any
-	p.do("looking with axe", chromedp.Evaluate(string(source)+";0", nil), chromedp.Evaluate(`axe.run().then(r => r.violations
+	p.do("looking with axe", chromedp.Evaluate(string(source)+";0", nil),
+		chromedp.Evaluate(`axe.run().then(r => r.violations
 		.filter(v => ["serious", "critical"].includes(v.impact))
-		.map(v => v.id + " " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(" | ")).join("\n"))`, &found, awaited))
+		.map(v => v.id + " " + v.nodes.slice(0, 3).map(n => n.html.slice(0, 120)).join(" | ")).join("\n"))`, &found,
+			awaited))
 	return found
 }
 
@@ -35,7 +38,8 @@ var widths = []int64{390, 800, 1440, 2560}
 
 // broken finds wrong plurals on the page, and values of the program where words should stand.
 const broken = `(document.querySelector("#app").innerText.match(/\b1 (entries|scenarios|findings|checks|sessions|` +
-	`turns|processes|lines|conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || []).join(" | ")`
+	`turns|processes|lines|conversations|schedules|pairs|places|rounds|times)\b|undefined|NaN|\[object/g) || ` +
+	`[]).join(" | ")`
 
 // squeezed finds columns of tables so narrow that words break letter by letter, and panes that scroll sideways.
 const squeezed = `[...document.querySelectorAll("td, th")]
@@ -92,15 +96,18 @@ func TestAccess(t *testing.T) {
 func (p *page) tabbed() any {
 	p.t.Helper()
 	p.eval(`window.tabbed = new Set(), window.unseen = new Set(), document.activeElement.blur(),
-		window.reach = () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex='0']")]
+		window.reach = () => [...document.querySelectorAll("a[href], button, input, select, textarea, summary, ` +
+		`[tabindex='0']")]
 			.filter(e => !e.disabled && e.tabIndex >= 0 && e.checkVisibility({visibilityProperty: true}))`)
 	n, _ := p.eval(`reach().length`).(float64)
 	for range int(n) + 1 {
 		p.do("pressing Tab", chromedp.KeyEvent(kb.Tab))
 		p.eval(`(e => { tabbed.add(e); const s = getComputedStyle(e);
-			if (e !== document.body && s.outlineStyle === "none" && s.boxShadow === "none") unseen.add(e.outerHTML.slice(0, 120)) })(document.activeElement)`)
+			if (e !== document.body && s.outlineStyle === "none" && s.boxShadow === "none") ` +
+			`unseen.add(e.outerHTML.slice(0, 120)) })(document.activeElement)`)
 	}
-	return p.eval(`reach().filter(e => !tabbed.has(e)).map(e => e.outerHTML.slice(0, 120)).concat([...unseen].map(h => "unseen: " + h)).join("\n")`)
+	return p.eval(`reach().filter(e => !tabbed.has(e)).map(e => e.outerHTML.slice(0, 120)).concat([...unseen].map(h ` +
+		`=> "unseen: " + h)).join("\n")`)
 }
 
 // The pages of the guide, as a forge shows them.
@@ -112,7 +119,8 @@ func TestGuide(t *testing.T) {
 	p := at(t, "about:blank")
 	for _, file := range pages {
 		address := (&url.URL{Scheme: "file", Path: file}).String()
-		p.do("opening "+file, chromedp.EmulateViewport(390, 800), chromedp.Navigate(address), chromedp.WaitVisible("h1", chromedp.ByQuery))
+		p.do("opening "+file, chromedp.EmulateViewport(390, 800), chromedp.Navigate(address),
+			chromedp.WaitVisible("h1", chromedp.ByQuery))
 		p.want("width of "+file, p.eval("document.documentElement.scrollWidth <= 390"), true)
 		if found := p.accuse(); found != "" {
 			t.Errorf("%s: %v", filepath.Base(file), found)

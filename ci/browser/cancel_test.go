@@ -27,7 +27,8 @@ func TestCancelHere(t *testing.T) {
 		}
 		write(t, dir, "made.txtar", made)
 		acpTest(t, dir, 0, "run", "-q", "made.txtar", "--out", "green")
-		if out := acpTest(t, dir, 1, "run", "-q", "made.txtar", "--out", "red", "--fault", "cancel-end-turn"); !strings.Contains(out, "1 fail") {
+		if out := acpTest(t, dir, 1, "run", "-q", "made.txtar", "--out", "red", "--fault",
+			"cancel-end-turn"); !strings.Contains(out, "1 fail") {
 			t.Errorf("%s: an agent with a fault: %s", filter, out)
 		}
 	}
@@ -35,8 +36,10 @@ func TestCancelHere(t *testing.T) {
 	for _, filter := range []string{"method:initialize", "method:session/prompt+kind:response"} {
 		p.visit("#/s/permission%2Fallow-once-edit/frames?filter="+filter, ".row")
 		p.until(`document.querySelector(".row:not(.waits)")`)
-		p.do("the frame", chromedp.Click(".row", chromedp.ByQuery), chromedp.WaitVisible(".detail .json .leaf", chromedp.ByQuery))
-		p.want("a button at "+filter, p.eval(`document.querySelector(".detail").innerText.includes("cancel here")`), false)
+		p.do("the frame", chromedp.Click(".row", chromedp.ByQuery),
+			chromedp.WaitVisible(".detail .json .leaf", chromedp.ByQuery))
+		p.want("a button at "+filter, p.eval(`document.querySelector(".detail").innerText.includes("cancel here")`),
+			false)
 	}
 	p.quiet()
 }

@@ -7,5 +7,6 @@ import (
 
 // emulate chooses between light and dark as the system would.
 func emulate(scheme string) chromedp.Action {
-	return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}})
+	return emulation.SetEmulatedMedia().
+		WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}})
 }

@@ -23,7 +23,8 @@ const acts = `document.querySelectorAll("#app img, #app iframe, #app [onerror], 
 
 // unseen counts the texts of the page with characters that turn the direction of what is
 // read, move the cursor or have no width.
-const unseen = `[...document.body.innerText.matchAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e` +
+const unseen = `[...document.body.innerText.matchAll(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u` +
+	`202a-\u202e` +
 	`\u2060-\u2069\ufeff]/g)].length`
 
 // Nothing that an agent says acts in acp-test ui, while it is said and when the run is over.
@@ -32,7 +33,8 @@ func TestHostile(t *testing.T) {
 	for _, attack := range attacks {
 		t.Run(attack, func(t *testing.T) {
 			dir := t.TempDir()
-			scenario := "# A greeting.\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n"
+			scenario := "# A greeting.\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n" +
+				"  - - text: Hello.\n"
 			if err := os.WriteFile(filepath.Join(dir, "greets.txtar"), []byte(scenario), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,8 @@ func (p *page) shows(views []seen) {
 const drawn = `(c => { const copy = new OffscreenCanvas(c.width, c.height).getContext("2d", {willReadFrequently: true});
 	copy.drawImage(c, 0, 0);
 	const d = copy.getImageData(0, 0, c.width, c.height).data, all = new Set();
-	for (let i = 0; i < d.length; i += 4 * 7) all.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return all.size })(document.querySelector(".timeline canvas"))`
+	for (let i = 0; i < d.length; i += 4 * 7) all.add(d[i] << 16 | d[i + 1] << 8 | d[i + 2]); return all.size ` +
+	`})(document.querySelector(".timeline canvas"))`
 
 // 300 scenarios with 200,000 entries, in the page that holds them and from acp-test ui.
 func TestLargeRun(t *testing.T) {
@@ -41,7 +42,8 @@ func TestLargeRun(t *testing.T) {
 			p.shows([]seen{
 				{"", "#causes", ".list [role=status]", "300 of 300"},
 				{"", "#causes", "#causes .seen", "10 scenarios"},
-				{"#/?search=number+150", "#scenarios .case", "#scenarios", "Number 150 is cancelled while the model speaks."},
+				{"#/?search=number+150", "#scenarios .case", "#scenarios",
+					"Number 150 is cancelled while the model speaks."},
 				{"#/s/s150/frames", ".row", ".view [role=status]", " entries"},
 				{"#/s/s150/frames?filter=method:session/cancel", ".row", ".t-window", "session/cancel"},
 				{"#/s/s150/frames?filter=is:finding", ".row", ".t-window", "CANCEL-REASON"},
@@ -71,7 +73,8 @@ func TestMillion(t *testing.T) {
 		{here + "frames", ".row", ".view [role=status]", "1,000,0"},
 		{here + "frames/999990", "#f999990.at", ".detail h2", "#999990"},
 		{here + "frames?filter=method:session/request_permission", ".row", ".view [role=status]", "40,8"},
-		{here + "frames?filter=text~%22Question+12345+about%22", ".row", ".t-window", "Question 12345 about the code in main.go"},
+		{here + "frames?filter=text~%22Question+12345+about%22", ".row", ".t-window",
+			"Question 12345 about the code in main.go"},
 		{here + "frames?filter=seq:700000..700003", ".row", ".view [role=status]", "4 of 1,000,0"},
 		{here + "timeline/500000", ".timeline.tall canvas", ".timeline .bar", "in view"},
 		{here + "conversation/500000", ".at-it", ".at-it", "end_turn"},
@@ -89,7 +92,8 @@ func TestMillion(t *testing.T) {
 	// From its beginning to its end by keys.
 	p.visit(here+"frames/1", "#f1.at")
 	p.until(`document.querySelector(".view [role=status]").textContent.endsWith(" entries")`)
-	p.do("to the end", chromedp.Focus(".t-scroll", chromedp.ByQuery), chromedp.KeyEvent(kb.End), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
+	p.do("to the end", chromedp.Focus(".t-scroll", chromedp.ByQuery), chromedp.KeyEvent(kb.End),
+		chromedp.WaitVisible(".row.at", chromedp.ByQuery))
 	p.until(`Number(document.querySelector(".row.at")?.id.slice(1)) > 1000000`)
 	p.quiet()
 }

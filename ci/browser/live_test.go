@@ -85,8 +85,9 @@ func (e *editor) say(message, until string) {
 func TestLiveSession(t *testing.T) {
 	program := given(t, "ACP_TEST_PROGRAM")
 	for name, words := range map[string][]string{
-		"record": {program, "record", "--keep-text", "--out", "out/", "--", program, "serve", "-q", "--out", "served", "agent.txtar"},
-		"serve":  {program, "serve", "-q", "--out", "out", "agent.txtar"},
+		"record": {program, "record", "--keep-text", "--out", "out/", "--", program, "serve", "-q", "--out", "served",
+			"agent.txtar"},
+		"serve": {program, "serve", "-q", "--out", "out", "agent.txtar"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -106,18 +107,24 @@ func TestLiveSession(t *testing.T) {
 			e.say(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`, `"id":1`)
 			p.until(shownRows + ` === 1`)
 			p.eval(`window.same = true`)
-			p.do("opening it", chromedp.Click("#scenarios .case a", chromedp.ByQuery), chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
-			e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`, filepath.Join(dir, "work")), `"id":2`)
+			p.do("opening it", chromedp.Click("#scenarios .case a", chromedp.ByQuery),
+				chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
+			e.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}`,
+				filepath.Join(dir, "work")), `"id":2`)
 			p.until(`document.querySelector(".t-window")?.innerText.includes("session/new")`)
 
 			// A turn that goes on.
-			p.do("the state", chromedp.Click("nav.tabs a:nth-child(4)", chromedp.ByQuery), chromedp.WaitVisible(".state-view .block", chromedp.ByQuery))
-			e.say(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1","prompt":[{"type":"text","text":"Are you there?"}]}}`, `still_there`)
+			p.do("the state", chromedp.Click("nav.tabs a:nth-child(4)", chromedp.ByQuery),
+				chromedp.WaitVisible(".state-view .block", chromedp.ByQuery))
+			e.say(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"sessionId":"session-1",`+
+				`"prompt":[{"type":"text","text":"Are you there?"}]}}`, `still_there`)
 			p.until(`document.querySelector(".state-view")?.innerText.includes("in a turn")`)
 			p.until(`document.querySelector(".state-view")?.innerText.includes("_acp-test/still_there of the agent")`)
-			p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".card.agent", chromedp.ByQuery))
+			p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery),
+				chromedp.WaitVisible(".card.agent", chromedp.ByQuery))
 			p.until(`document.querySelector(".conversation")?.innerText.includes("Are you there?")`)
-			p.want("what is not said yet", p.eval(`document.querySelector(".conversation").innerText.includes("And on.")`), false)
+			p.want("what is not said yet",
+				p.eval(`document.querySelector(".conversation").innerText.includes("And on.")`), false)
 
 			// Its end.
 			e.say(`{"jsonrpc":"2.0","id":"agent-1","result":{}}`, `"id":3`)
@@ -131,7 +138,8 @@ func TestLiveSession(t *testing.T) {
 	}
 }
 
-// A sweep is followed while it goes on: once the agent has told its name and the scenario ran as it is, further agents wait until the page has shown
+// A sweep is followed while it goes on: once the agent has told its name and the scenario ran as it is, further agents
+// wait until the page has shown
 // that. What it finds leads to the transcript of the finding, on the same page.
 func TestLiveSweep(t *testing.T) {
 	dir, program := t.TempDir(), given(t, "ACP_TEST_PROGRAM")
@@ -140,7 +148,9 @@ func TestLiveSweep(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Close()
-	agent := "#!/bin/sh\ncd '" + dir + "'\nmkdir named 2>/dev/null || mkdir first 2>/dev/null || flock -s held true\nexec " + program + " refagent --fault cancel-end-turn\n"
+	agent := "#!/bin/sh\ncd '" + dir +
+		"'\nmkdir named 2>/dev/null || mkdir first 2>/dev/null || flock -s held true\nexec " + program +
+		" refagent --fault cancel-end-turn\n"
 	for name, text := range map[string]string{"greets.txtar": greets, "agent": agent} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
@@ -155,7 +165,8 @@ func TestLiveSweep(t *testing.T) {
 	p := at(t, servingIn(t, dir, program, "ui", "out"))
 	p.visit("#/", "nav")
 	p.eval(`window.same = true`)
-	c := exec.Command(program, "sweep", "greets.txtar", "-q", "-j", "1", "--out", "out", "--actions", "cancel", "--max", "3", "--confirm", "1", "--linger", "50ms",
+	c := exec.Command(program, "sweep", "greets.txtar", "-q", "-j", "1", "--out", "out", "--actions", "cancel", "--max",
+		"3", "--confirm", "1", "--linger", "50ms",
 		"--step-timeout", "10m", "--timeout", "20m", "--", "./agent")
 	c.Dir = dir
 	var said strings.Builder
@@ -174,7 +185,8 @@ func TestLiveSweep(t *testing.T) {
 	// The scenario as it is, and a schedule whose agent waits.
 	p.until(shownRows + ` >= 2`)
 	p.want("what has a verdict", p.eval(`document.querySelectorAll("#scenarios .v:not(.unjudged)").length`), 0.0)
-	p.do("opening the first", chromedp.Click("#scenarios .case a", chromedp.ByQuery), chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
+	p.do("opening the first", chromedp.Click("#scenarios .case a", chromedp.ByQuery),
+		chromedp.WaitVisible(".row.agent", chromedp.ByQuery))
 	p.until(`document.querySelector("h1 .v").textContent === "pass"`)
 	p.do("going up", chromedp.KeyEvent("u"), chromedp.WaitVisible("#scenarios", chromedp.ByQuery))
 
@@ -186,8 +198,10 @@ func TestLiveSweep(t *testing.T) {
 		t.Fatalf("the sweep: %v\n%s", err, said.String())
 	}
 	p.until(`[...document.querySelectorAll("nav.main a")].some(a => a.textContent === "Sweep")`)
-	p.do("the sweep", chromedp.Click(`//nav//a[text()="Sweep"]`, chromedp.BySearch), chromedp.WaitVisible("table.map", chromedp.ByQuery))
-	p.do("what it found", chromedp.Click("table.map .fail a", chromedp.ByQuery), chromedp.WaitVisible("#problems .problem", chromedp.ByQuery))
+	p.do("the sweep", chromedp.Click(`//nav//a[text()="Sweep"]`, chromedp.BySearch),
+		chromedp.WaitVisible("table.map", chromedp.ByQuery))
+	p.do("what it found", chromedp.Click("table.map .fail a", chromedp.ByQuery),
+		chromedp.WaitVisible("#problems .problem", chromedp.ByQuery))
 	p.until(`document.querySelector("#problems")?.innerText.includes("cancelled")`)
 	p.want("the page was loaded once", p.eval(`same`), true)
 	p.quiet()

@@ -49,7 +49,8 @@ func given(t testing.TB, name string) string {
 func at(t testing.TB, address string) *page {
 	t.Helper()
 	program := given(t, "ACP_TEST_CHROMIUM")
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1280, 900),
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox,
+		chromedp.WindowSize(1280, 900),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.WSURLReadTimeout(2*time.Minute))
 	all, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(cancel)
@@ -123,7 +124,8 @@ func (p *page) quiet() {
 // visit opens the page anew at an address within it.
 func (p *page) visit(hash, until string) {
 	p.t.Helper()
-	p.do("opening "+hash, chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+hash), chromedp.WaitVisible(until, chromedp.ByQuery))
+	p.do("opening "+hash, chromedp.Navigate("about:blank"), chromedp.Navigate(p.address+hash),
+		chromedp.WaitVisible(until, chromedp.ByQuery))
 }
 
 // acpTest runs acp-test in a folder. It fails unless the exit status is the one given.
@@ -167,28 +169,35 @@ func TestPage(t *testing.T) {
 	p.do("searching", chromedp.SendKeys("#search", "wrong", chromedp.ByQuery))
 	p.want("rows that match", p.eval(shownRows), 1.0)
 	p.want("the address of a search", p.eval("location.hash"), "#/?search=wrong")
-	p.do("clearing the search", chromedp.SendKeys("#search", strings.Repeat(kb.Backspace, len("wrong")), chromedp.ByQuery))
+	p.do("clearing the search", chromedp.SendKeys("#search", strings.Repeat(kb.Backspace, len("wrong")),
+		chromedp.ByQuery))
 	p.want("rows after clearing", p.eval(shownRows), 3.0)
 	p.do("showing what failed", chromedp.Click("button.fail", chromedp.ByQuery))
 	p.want("rows that failed", p.eval(shownRows), 1.0)
 
 	// A click opens a scenario at the frame that matters, another one another frame.
-	p.do("opening a scenario", chromedp.Click("#scenarios .case a", chromedp.ByQuery), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
+	p.do("opening a scenario", chromedp.Click("#scenarios .case a", chromedp.ByQuery),
+		chromedp.WaitVisible(".row.at", chromedp.ByQuery))
 	if got := p.eval("location.hash").(string); !strings.HasPrefix(got, "#/s/wrong/frames/") {
 		t.Errorf("the address is %s", got)
 	}
-	if got := p.text("#problems .problem"); !strings.Contains(got, "turn refusal") || !strings.Contains(got, "end_turn") {
+	if got := p.text("#problems .problem"); !strings.Contains(got, "turn refusal") ||
+		!strings.Contains(got, "end_turn") {
 		t.Errorf("the failure says %q, want what was expected and what came", got)
 	}
-	p.do("opening a frame", chromedp.Click(".row.agent", chromedp.ByQuery), chromedp.WaitVisible(".detail .json .leaf", chromedp.ByQuery))
-	p.do("all of it opened", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".card", chromedp.ByQuery))
+	p.do("opening a frame", chromedp.Click(".row.agent", chromedp.ByQuery),
+		chromedp.WaitVisible(".detail .json .leaf", chromedp.ByQuery))
+	p.do("all of it opened", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery),
+		chromedp.WaitVisible(".card", chromedp.ByQuery))
 
 	// What a hostile agent sent is text.
-	if got, _ := p.eval(`document.getElementById("app").textContent`).(string); !strings.Contains(got, "Say <script>window.hostile =") {
+	if got, _ := p.eval(`document.getElementById("app").textContent`).(string); !strings.Contains(got,
+		"Say <script>window.hostile =") {
 		t.Error("the prompt is not shown as it was")
 	}
 	p.want("scripts that ran", p.eval("typeof window.hostile"), "undefined")
-	p.want("elements made of what an agent sent", p.eval(`document.querySelectorAll("#app script, #app img, #app b b").length`), 0.0)
+	p.want("elements made of what an agent sent",
+		p.eval(`document.querySelectorAll("#app script, #app img, #app b b").length`), 0.0)
 
 	// Keys: to the overview, to the next failure.
 	p.do("going up", chromedp.KeyEvent("u"))
@@ -208,7 +217,10 @@ func TestPage(t *testing.T) {
 // Each view has an address of its own, in the page that holds its data and in the one that
 // a server gives, and says what it is for.
 func TestViews(t *testing.T) {
-	for name, address := range map[string]string{"report.html": (&url.URL{Scheme: "file", Path: given(t, "ACP_TEST_PAGE")}).String(), "ui": given(t, "ACP_TEST_UI")} {
+	for name, address := range map[string]string{
+		"report.html": (&url.URL{Scheme: "file", Path: given(t, "ACP_TEST_PAGE")}).String(),
+		"ui":          given(t, "ACP_TEST_UI"),
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := at(t, address)
 			for _, v := range []struct{ hash, wait, in, want string }{
@@ -216,7 +228,8 @@ func TestViews(t *testing.T) {
 				{"#/s/one/frames?filter=text~hostile", ".row", ".t-window", "window.hostile"},
 				{"#/s/one/frames?filter=colour:red", "[role=alert]", "[role=alert]", "there is no colour:"},
 				{"#/s/one/timeline", ".timeline.tall canvas", ".timeline .bar", "in view"},
-				{"#/s/one/conversation", ".card.agent", ".card.agent", "</script><script>window.hostile = 'text'</script>"},
+				{"#/s/one/conversation", ".card.agent", ".card.agent",
+					"</script><script>window.hostile = 'text'</script>"},
 				{"#/s/one/state/12", ".state-view .block", ".state-view", "Open requests"},
 				{"#/s/one/compare?with=two", ".beside", ".compare .lead", "They say the same."},
 				{"#/s/one/compare?with=wrong", ".beside", ".compare .lead", "differ"},
@@ -229,7 +242,8 @@ func TestViews(t *testing.T) {
 			p.want("scripts that ran", p.eval("typeof window.hostile"), "undefined")
 			// The tree of a frame, and the arrow keys.
 			p.visit("#/s/one/frames/4", ".detail .json .leaf")
-			p.do("the next frame", chromedp.Focus(".t-scroll", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown), chromedp.WaitVisible("#f5.at", chromedp.ByQuery))
+			p.do("the next frame", chromedp.Focus(".t-scroll", chromedp.ByQuery), chromedp.KeyEvent(kb.ArrowDown),
+				chromedp.WaitVisible("#f5.at", chromedp.ByQuery))
 			p.want("the address", p.eval("location.hash"), "#/s/one/frames/5")
 			p.quiet()
 		})
@@ -247,12 +261,15 @@ func TestZoom(t *testing.T) {
 			p.press("causal order")
 			p.until(inView + `.endsWith("entries in view")`)
 		}
-		p.do("looking closer", chromedp.Focus(".timeline canvas", chromedp.ByQuery), chromedp.KeyEvent("++"), chromedp.KeyEvent(kb.ArrowRight))
-		p.until(fmt.Sprintf(`/zoom=[\d.]+(us)?\.\.[\d.]+(us)?$/.test(location.hash) && location.hash.includes("us") !== %t`, causal))
+		p.do("looking closer", chromedp.Focus(".timeline canvas", chromedp.ByQuery), chromedp.KeyEvent("++"),
+			chromedp.KeyEvent(kb.ArrowRight))
+		p.until(fmt.Sprintf(`/zoom=[\d.]+(us)?\.\.[\d.]+(us)?$/.test(location.hash) && `+
+			`location.hash.includes("us") !== %t`, causal))
 		var is []any
 		const both = `[location.hash, ` + inView + `]`
 		p.do("looking", chromedp.Evaluate(both, &is))
-		p.do("the frames", chromedp.Click("nav.tabs a", chromedp.ByQuery), chromedp.WaitVisible(".row", chromedp.ByQuery))
+		p.do("the frames", chromedp.Click("nav.tabs a", chromedp.ByQuery),
+			chromedp.WaitVisible(".row", chromedp.ByQuery))
 		if got, _ := p.eval(`location.hash`).(string); !strings.Contains(got, "zoom=") {
 			t.Errorf("another view has the address %s", got)
 		}
@@ -277,13 +294,16 @@ func (p *page) press(text string) {
 	p.do("pressing "+text, chromedp.Click(`//button[text()="`+text+`"]`, chromedp.BySearch))
 }
 
-// long finds texts to read, not code or tables of frames, with a line of more characters than one follows with the eyes.
+// long finds texts to read, not code or tables of frames, with a line of more characters than one follows with the
+// eyes.
 const long = `[...document.querySelectorAll("p, .words, blockquote, li, dd, .sentence, .dim")].filter(e => {
 	const s = getComputedStyle(e);
 	if (!e.checkVisibility() || /mono/i.test(s.fontFamily)) return false;
 	const range = document.createRange(), rows = new Map();
 	range.selectNodeContents(e);
-	for (const r of range.getClientRects()) rows.set(Math.round(r.top), [Math.min(r.left, (rows.get(Math.round(r.top)) || [r.left])[0]), Math.max(r.right, (rows.get(Math.round(r.top)) || [0, r.right])[1])]);
+	for (const r of range.getClientRects()) rows.set(Math.round(r.top), [Math.min(r.left, ` +
+	`(rows.get(Math.round(r.top)) || [r.left])[0]), Math.max(r.right, (rows.get(Math.round(r.top)) || [0, ` +
+	`r.right])[1])]);
 	return [...rows.values()].some(([a, b]) => b - a > 120 * parseFloat(s.fontSize) / 2);
 }).map(e => e.outerHTML.slice(0, 160)).join("\n")`
 
@@ -291,8 +311,10 @@ const long = `[...document.querySelectorAll("p, .words, blockquote, li, dd, .sen
 func TestWide(t *testing.T) {
 	p := at(t, "file://"+filepath.Join(given(t, "ACP_TEST_LARGE"), "page", "report.html"))
 	for _, scheme := range []string{"light", "dark"} {
-		for hash, wait := range map[string]string{"": "#causes", "#/s/s150/frames/600": ".detail", "#/s/s150/timeline/600": ".timeline canvas",
-			"#/s/s150/conversation": ".card.agent", "#/s/s150/state/600": ".state-view .block", "#/s/s150/compare?with=s120": ".beside", "#/s/s001/files": ".files pre"} {
+		for hash, wait := range map[string]string{"": "#causes", "#/s/s150/frames/600": ".detail",
+			"#/s/s150/timeline/600": ".timeline canvas",
+			"#/s/s150/conversation": ".card.agent", "#/s/s150/state/600": ".state-view .block",
+			"#/s/s150/compare?with=s120": ".beside", "#/s/s001/files": ".files pre"} {
 			p.do("setting the screen", chromedp.EmulateViewport(2560, 1440), emulate(scheme))
 			p.visit(hash, wait)
 			p.want("width of "+hash, p.eval("document.documentElement.scrollWidth <= 2560"), true)
@@ -300,7 +322,8 @@ func TestWide(t *testing.T) {
 		}
 	}
 	// A long line, to see that it looks.
-	p.eval(`void app.append(Object.assign(document.createElement("p"), {textContent: "word ".repeat(60), style: "max-width: none"}))`)
+	p.eval(`void app.append(Object.assign(document.createElement("p"), {textContent: "word ".repeat(60), style: ` +
+		`"max-width: none"}))`)
 	if p.eval(long) == "" {
 		t.Error("a line of 300 characters passes")
 	}
@@ -313,10 +336,12 @@ func TestLooks(t *testing.T) {
 	light := map[string]uint32{}
 	for _, scheme := range []string{"light", "dark"} {
 		var shot []byte
-		p.do("opening the page on a phone", chromedp.EmulateViewport(390, 800), emulate(scheme), chromedp.Navigate(p.address),
+		p.do("opening the page on a phone", chromedp.EmulateViewport(390, 800), emulate(scheme),
+			chromedp.Navigate(p.address),
 			chromedp.WaitVisible("#search", chromedp.ByQuery), chromedp.CaptureScreenshot(&shot))
 		p.want("width of the page", p.eval("document.documentElement.scrollWidth <= 390"), true)
-		for _, view := range []string{"frames/9", "timeline/9", "conversation", "state/9", "compare?with=two", "files"} {
+		for _, view := range []string{"frames/9", "timeline/9", "conversation", "state/9", "compare?with=two",
+			"files"} {
 			p.visit("#/s/wrong/"+view, "nav.below") // a pane at a time, so not the same thing in each
 			p.want("width of "+view, p.eval("document.documentElement.scrollWidth <= 390"), true)
 		}

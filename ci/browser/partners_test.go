@@ -7,7 +7,8 @@ import (
 )
 
 // first waits for a difference that is in sight, as that with which a comparison begins.
-const first = `(b => b && b.top >= 0 && b.bottom <= innerHeight)(document.querySelector(".beside .first")?.getBoundingClientRect())`
+const first = `(b => b && b.top >= 0 && b.bottom <= innerHeight)(document.querySelector(".beside ` +
+	`.first")?.getBoundingClientRect())`
 
 // Compare begins with the partner that makes sense: the same scenario in another run, or the golden that differs.
 func TestPartners(t *testing.T) {
@@ -18,7 +19,8 @@ func TestPartners(t *testing.T) {
 	acpTest(t, dir, 1, "run", "greets.txtar", "-q")
 	golden := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
 	golden.visit("#/s/greets/compare", ".compare")
-	golden.until(`document.querySelector(".compare select").value === "golden" && document.querySelector(".compare .diff .del")?.innerText.includes("Hello.")`)
+	golden.until(`document.querySelector(".compare select").value === "golden" && document.querySelector(".compare ` +
+		`.diff .del")?.innerText.includes("Hello.")`)
 	golden.quiet()
 
 	some := []string{"run", "--run", "^cancel/mid-stream-at-gate$", "-q", "--out"}

@@ -36,7 +36,8 @@ func (p *page) screen(name string) {
 //	ci/browser/run -run TestPictures -args -pictures ../../docs/pictures
 func TestPictures(t *testing.T) {
 	dir := t.TempDir()
-	acpTest(t, dir, 1, "run", "--run", "^(cancel/(mid-|late-|twice|other-)|prompt-turn/|permission/)", "--fault", "cancel-end-turn", "-q")
+	acpTest(t, dir, 1, "run", "--run", "^(cancel/(mid-|late-|twice|other-)|prompt-turn/|permission/)", "--fault",
+		"cancel-end-turn", "-q")
 	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
 	for _, of := range []struct {
 		name, hash, wait, ready string
@@ -45,8 +46,10 @@ func TestPictures(t *testing.T) {
 	}{
 		{"index", "#/", "#causes", `document.fonts.status === "loaded"`, 720, "What is wrong"},
 		{"frames", "#/s/cancel%2Flate-permission-answer/frames/28", ".row.at", `document.querySelector(".json .leaf") &&
-			([...document.querySelectorAll(".leaf")].at(-1).dispatchEvent(new MouseEvent("mouseenter")), document.querySelector(".field-about b"))`, 760, "StopReason"},
-		{"timeline", "#/s/cancel%2Flate-permission-answer/timeline/28", ".timeline.tall canvas", drawn + " > 8", 760, "in view"},
+			([...document.querySelectorAll(".leaf")].at(-1).dispatchEvent(new MouseEvent("mouseenter")), ` +
+			`document.querySelector(".field-about b"))`, 760, "StopReason"},
+		{"timeline", "#/s/cancel%2Flate-permission-answer/timeline/28", ".timeline.tall canvas", drawn + " > 8", 760,
+			"in view"},
 	} {
 		for _, scheme := range []string{"light", "dark"} {
 			p.do("setting the screen", chromedp.EmulateViewport(1280, of.height), emulate(scheme))
@@ -55,7 +58,8 @@ func TestPictures(t *testing.T) {
 			p.until(`document.body.innerText.includes("` + of.seen + `")`)
 			var shot []byte
 			p.do("taking the picture", chromedp.ActionFunc(func(ctx context.Context) (err error) {
-				shot, err = cdppage.CaptureScreenshot().WithFormat(cdppage.CaptureScreenshotFormatWebp).WithQuality(50).Do(ctx)
+				shot, err = cdppage.CaptureScreenshot().WithFormat(cdppage.CaptureScreenshotFormatWebp).WithQuality(50).
+					Do(ctx)
 				return err
 			}))
 			name := of.name + "-" + scheme + ".webp"

@@ -33,7 +33,9 @@ func TestScale(t *testing.T) {
 	p.want("idle stretches", of(busy, "scale.folds.length"), 1.0)
 	p.want("how long one was", of(busy, "scale.folds[0].long"), 2000000.0)
 	p.want("what is left of it", of(busy, "scale.total() < 10000"), true)
-	p.want("times of places", of(busy, "[0, 1500, 1000000, 2004500, 3000000].map(t => Math.round(scale.time(scale.x(t)))).join()"), "0,1500,1000000,2004500,3000000")
+	p.want("times of places", of(busy,
+		"[0, 1500, 1000000, 2004500, 3000000].map(t => Math.round(scale.time(scale.x(t)))).join()"),
+		"0,1500,1000000,2004500,3000000")
 	p.want("entries from the middle on", of(busy, "scale.first(scale.x(1000000))"), 4.0)
 	p.want("unfolded", of(busy, "(scale.folding = false, scale.total())"), 2005000.0)
 	p.want("in causal order", of(busy, "(scale.causal = true, scale.total())"), 7.0)
@@ -46,7 +48,8 @@ func TestLanes(t *testing.T) {
 	p.do("a page", chromedp.Navigate("about:blank"))
 	p.want("lanes", p.eval(`(() => {`+module(t, "spans")+module(t, "lanes")+`
 		const names = ["", "agent", "notification", "say", "a", "b"], n = 3, session = [4, 5, 5],
-			trace = {names, session, sessions: () => ["a", "b"], name: (column, i) => ({source: "agent", kind: "notification", method: "say"})[column]};
+			trace = {names, session, sessions: () => ["a", "b"], name: (column, i) => ({source: "agent", kind: `+
+		`"notification", method: "say"})[column]};
 		const called = lanes => lanes.rows().map(([k]) => lanes.name(k)).join();
 		const lanes = new Lanes(trace);
 		lanes.note(0);

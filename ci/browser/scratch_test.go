@@ -17,7 +17,8 @@ func TestScratch(t *testing.T) {
 	p.until(`performance.getEntriesByType("resource").some(e => e.name.includes("/judged?"))`)
 	p.want("the verdict before a prompt", p.text("h1 .v"), "unjudged")
 	p.do("a prompt", chromedp.SendKeys("#say", "Write it.", chromedp.ByQuery),
-		chromedp.SetValue("#model", "- - tool: write_file\n    args: {path: $WORK/a.txt, content: one}\n- - text: Written.\n", chromedp.ByQuery),
+		chromedp.SetValue("#model", "- - tool: write_file\n    args: {path: $WORK/a.txt, content: one}\n"+
+			"- - text: Written.\n", chromedp.ByQuery),
 		chromedp.Click("#hold", chromedp.ByQuery), chromedp.Click("button.main", chromedp.ByQuery))
 	p.until(status + `.includes("go on: step-1")`)
 	p.press("go on: step-1")
@@ -34,15 +35,19 @@ func TestScratch(t *testing.T) {
 
 	p.do("the next message", chromedp.Click(".scratch summary", chromedp.ByQuery))
 	p.press("take the prompt")
-	p.want("what is edited", p.eval(`JSON.parse(document.querySelector("#raw").value).params.prompt[0].text`), "Write it.")
-	p.eval(`document.querySelector("#raw").value = document.querySelector("#raw").value.replace("Write it.", "Edited by hand.")`)
+	p.want("what is edited", p.eval(`JSON.parse(document.querySelector("#raw").value).params.prompt[0].text`),
+		"Write it.")
+	p.eval(`document.querySelector("#raw").value = document.querySelector("#raw").value.replace("Write it.", ` +
+		`"Edited by hand.")`)
 	p.press("send it")
 	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery))
 	p.until(`document.querySelector(".conversation")?.innerText.includes("Edited by hand.")`)
 	// A request is composed of its schema.
 	p.until(`document.querySelector(".compose select")?.options.length > 5`)
-	p.eval(`void (s => { s.value = "session/new"; s.dispatchEvent(new Event("change")) })(document.querySelector(".compose select"))`)
-	p.want("what it must have", p.eval(`(p => typeof p.cwd + " " + Array.isArray(p.mcpServers))(JSON.parse(document.querySelector("#raw").value).params)`), "string true")
+	p.eval(`void (s => { s.value = "session/new"; s.dispatchEvent(new Event("change")) ` +
+		`})(document.querySelector(".compose select"))`)
+	p.want("what it must have", p.eval(`(p => typeof p.cwd + " " + Array.isArray(p.mcpServers))(JSON.parse(document.q`+
+		`uerySelector("#raw").value).params)`), "string true")
 	p.do("looking at one", chromedp.Focus(".compose .parts button", chromedp.ByQuery))
 	p.until(`document.querySelector(".compose .field-about")?.innerText.includes("NewSessionRequest")`)
 	p.screen("composed")

@@ -27,7 +27,8 @@ func (p *page) frames(step string) (rate, longest float64) {
 	const script = `new Promise(done => {
 		const step = %s, at = [];
 		const tick = t => { at.push(t); step(at.length); at.length < 180 ? requestAnimationFrame(tick) :
-			done({rate: 1000 * (at.length - 1) / (at.at(-1) - at[0]), longest: Math.max(...at.slice(1).map((t, i) => t - at[i]))}) };
+			done({rate: 1000 * (at.length - 1) / (at.at(-1) - at[0]), longest: Math.max(...at.slice(1).map((t, i) => ` +
+		`t - at[i]))}) };
 		requestAnimationFrame(tick);
 	})`
 	var got struct{ Rate, Longest float64 }
@@ -38,7 +39,8 @@ func (p *page) frames(step string) (rate, longest float64) {
 // The wheel over the time line goes in and out again; in the table it goes down.
 const (
 	zooming = `n => { const c = document.querySelector(".timeline canvas"), box = c.getBoundingClientRect();
-		c.dispatchEvent(new WheelEvent("wheel", {deltaY: n % 90 < 45 ? -100 : 100, clientX: box.left + box.width * .6, clientY: box.top + 40, cancelable: true})) }`
+		c.dispatchEvent(new WheelEvent("wheel", {deltaY: n % 90 < 45 ? -100 : 100, clientX: box.left + box.width * ` +
+		`.6, clientY: box.top + 40, cancelable: true})) }`
 	scrolling = `n => { const e = document.querySelector(".t-scroll");
 		if (e.dispatchEvent(new WheelEvent("wheel", {deltaY: 400, cancelable: true}))) e.scrollTop += 400 }`
 )
@@ -107,7 +109,8 @@ func view(b *testing.B, address, hash string, entries string) {
 		paint = append(paint, p.painted())
 		p.until("document.querySelector('.row')")
 		rows = append(rows, time.Since(began).Seconds())
-		p.do("waiting", chromedp.Poll(fmt.Sprintf("document.querySelector('.view [role=status]')?.textContent.includes(%q)", entries), nil,
+		p.do("waiting", chromedp.Poll(fmt.Sprintf("document.querySelector('.view "+
+			"[role=status]')?.textContent.includes(%q)", entries), nil,
 			chromedp.WithPollingTimeout(2*time.Minute)))
 		loaded = append(loaded, time.Since(began).Seconds())
 		z, worst := p.frames(zooming)
@@ -130,11 +133,13 @@ func BenchmarkReport(b *testing.B) {
 
 // BenchmarkServed is the same run, and a transcript of a million entries, from acp-test ui.
 func BenchmarkServed(b *testing.B) {
-	view(b, serving(b, given(b, "ACP_TEST_PROGRAM"), filepath.Join(given(b, "ACP_TEST_LARGE"), "page")), "#/s/s150/frames", " entries")
+	view(b, serving(b, given(b, "ACP_TEST_PROGRAM"), filepath.Join(given(b, "ACP_TEST_LARGE"), "page")),
+		"#/s/s150/frames", " entries")
 }
 
 func BenchmarkMillion(b *testing.B) {
-	view(b, serving(b, given(b, "ACP_TEST_PROGRAM"), filepath.Join(given(b, "ACP_TEST_LARGE"), "million.jsonl")), "#/s/million.jsonl/frames", " entries")
+	view(b, serving(b, given(b, "ACP_TEST_PROGRAM"), filepath.Join(given(b, "ACP_TEST_LARGE"), "million.jsonl")),
+		"#/s/million.jsonl/frames", " entries")
 }
 
 // The scenario in which an agent says much, and how fast it does.
@@ -169,8 +174,10 @@ func BenchmarkLive(b *testing.B) {
 			const began = %d, late = [], until = performance.now() + %d;
 			let last = 0;
 			const tick = now => {
-				const rows = [...document.querySelectorAll(".row")].map(e => [Number(e.id.slice(1)), Number(e.querySelector("time").textContent)]).sort((a, b) => b[0] - a[0]);
-				if (rows.length && rows[0][0] > last) { if (last) late.push(Date.now() - began - rows[0][1]); last = rows[0][0]; }
+				const rows = [...document.querySelectorAll(".row")].map(e => [Number(e.id.slice(1)), `+
+			`Number(e.querySelector("time").textContent)]).sort((a, b) => b[0] - a[0]);
+				if (rows.length && rows[0][0] > last) { if (last) late.push(Date.now() - began - rows[0][1]); last = `+
+			`rows[0][0]; }
 				now < until ? requestAnimationFrame(tick) : done(late);
 			};
 			requestAnimationFrame(tick);
@@ -186,7 +193,8 @@ func BenchmarkLive(b *testing.B) {
 	b.ReportMetric(slices.Min(most), "ms/p99-lag")
 }
 
-// BenchmarkSlows is how much longer a run takes that is looked at, and how much more time of a processor: of pairs of the
+// BenchmarkSlows is how much longer a run takes that is looked at, and how much more time of a processor: of pairs of
+// the
 // same burst, of which every second begins with the one that is looked at, the middle of their ratios.
 func BenchmarkSlows(b *testing.B) {
 	var took, worked []float64
@@ -228,8 +236,10 @@ func watching(b *testing.B, dir string) *page {
 // talking starts a run on the second processor; the returned function waits for its end and tells how many seconds of
 // the processor it and its agent took.
 func talking(b *testing.B, dir, out string, updates ...string) func() float64 {
-	run := exec.Command("taskset", append([]string{"-c", "1", given(b, "ACP_TEST_PROGRAM"), "run", "much.txtar", "-q", "--out", out, "--step-timeout", "60s",
-		"--timeout", "90s", "--", given(b, "ACP_TEST_MEASURE"), "agent"}, updates...)...)
+	run := exec.Command("taskset",
+		append([]string{"-c", "1", given(b, "ACP_TEST_PROGRAM"), "run", "much.txtar", "-q", "--out", out,
+			"--step-timeout", "60s",
+			"--timeout", "90s", "--", given(b, "ACP_TEST_MEASURE"), "agent"}, updates...)...)
 	run.Dir = dir
 	var said bytes.Buffer
 	run.Stdout, run.Stderr = &said, &said

@@ -19,7 +19,8 @@ type newcomer struct {
 func (n *newcomer) click(selector, until string) {
 	n.t.Helper()
 	n.clicks++
-	n.do("clicking "+selector, chromedp.Click(selector, chromedp.ByQuery), chromedp.WaitVisible(until, chromedp.ByQuery))
+	n.do("clicking "+selector, chromedp.Click(selector, chromedp.ByQuery),
+		chromedp.WaitVisible(until, chromedp.ByQuery))
 }
 
 func (n *newcomer) push(text, until string) {
@@ -42,7 +43,8 @@ func (n *newcomer) enter(selector, until string) {
 	n.t.Fatalf("Tab does not reach %s", selector)
 }
 
-// task is what somebody wants to know of a run in which cancels failed, with the clicks that it may take from the page as
+// task is what somebody wants to know of a run in which cancels failed, with the clicks that it may take from the page
+// as
 // it opens, and the same by keys.
 type task struct {
 	what   string
@@ -60,7 +62,8 @@ var tasks = []task{
 		func(n *newcomer) { n.click(toFailure, "#problems .proof a") },
 		func(n *newcomer) { n.hit("n", "#problems .proof a") }, "#problems",
 		[]string{`After session/cancel the turn ended with "end_turn" instead of cancelled`, `held at gate "mid"`,
-			"The editor sends session/prompt at #", "held at gate mid since #", "the editor sends session/cancel at #", "the agent answers session/prompt with end_turn at #",
+			"The editor sends session/prompt at #", "held at gate mid since #", "the editor sends session/cancel at #",
+			"the agent answers session/prompt with end_turn at #",
 			"expected\nturn cancelled", "known\nno", "MUST respond", "acp-test run"}},
 	{"which entry was wrong, or came too late", 1,
 		func(n *newcomer) { n.click("#causes .seen a", ".row.at") },

@@ -13,8 +13,10 @@ import (
 
 // spying records the texts of the time line's last picture, the widths of its curves, and where the playhead is.
 const spying = `(() => { const c = CanvasRenderingContext2D.prototype;
-	for (const [name, what] of [["clearRect", () => { window.texts = []; window.curves = [] }], ["fillText", (c, text) => texts.push(text)],
-		["bezierCurveTo", c => curves.push(c.lineWidth)], ["fillRect", (c, x, y, w, h) => { if (w === 2 && h > 50) window.head = x + 1 }]]) {
+	for (const [name, what] of [["clearRect", () => { window.texts = []; window.curves = [] }], ["fillText", (c, ` +
+	`text) => texts.push(text)],
+		["bezierCurveTo", c => curves.push(c.lineWidth)], ["fillRect", (c, x, y, w, h) => { if (w === 2 && h > 50) ` +
+	`window.head = x + 1 }]]) {
 		const own = c[name];
 		c[name] = function (...args) { what(this, ...args); return own.apply(this, args) };
 	} })()`
@@ -24,18 +26,21 @@ const spying = `(() => { const c = CanvasRenderingContext2D.prototype;
 func (p *page) pointer(kind string, x, y float64) {
 	p.t.Helper()
 	p.eval(fmt.Sprintf(`void (c => { const b = c.getBoundingClientRect(), y = %g; c.setPointerCapture = () => {};
-		c.dispatchEvent(new PointerEvent(%q, {pointerId: 1, clientX: b.left + 80 + %g * (b.width - 88), clientY: (y < 0 ? b.bottom : b.top) + y})) })
+		c.dispatchEvent(new PointerEvent(%q, {pointerId: 1, clientX: b.left + 80 + %g * (b.width - 88), clientY: (y `+
+		`< 0 ? b.bottom : b.top) + y})) })
 		(document.querySelector(".timeline canvas"))`, y, kind, x))
 }
 
-// The time line opens at the turn of the failure. Its spans have names, requests are joined with their answers under the pointer,
+// The time line opens at the turn of the failure. Its spans have names, requests are joined with their answers under
+// the pointer,
 // the axis moves the playhead, which state and conversation follow, and the small picture moves what is in view.
 func TestTimeLine(t *testing.T) {
 	p := at(t, "file://"+filepath.Join(given(t, "ACP_TEST_LARGE"), "page", "report.html"))
 	p.spy()
 	p.visit("#/", "#causes")
 	p.do("the failure", chromedp.Click(toFailure, chromedp.ByQuery), chromedp.WaitVisible(".row.at", chromedp.ByQuery))
-	for _, name := range []string{"editor", "agent", "model", "process", "turn", "cancel window", "model request", "gate mid"} {
+	for _, name := range []string{"editor", "agent", "model", "process", "turn", "cancel window", "model request",
+		"gate mid"} {
 		p.until(fmt.Sprintf("texts.includes(%q)", name))
 	}
 	const inView = `document.querySelector(".timeline .bar .dim").textContent`
@@ -66,11 +71,13 @@ func TestTimeLine(t *testing.T) {
 		p.until(until)
 	}
 	const user = `document.querySelector(".card.user").classList.contains("at-it")`
-	p.do("the state", chromedp.Click("nav.tabs a:nth-child(4)", chromedp.ByQuery), chromedp.WaitVisible(".state-view .block", chromedp.ByQuery))
+	p.do("the state", chromedp.Click("nav.tabs a:nth-child(4)", chromedp.ByQuery),
+		chromedp.WaitVisible(".state-view .block", chromedp.ByQuery))
 	lead := `document.querySelector(".state-view .lead").textContent.startsWith("After #` + prompt + `,")`
 	move(.95, "!"+lead)
 	move(back, lead)
-	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery), chromedp.WaitVisible(".card.user", chromedp.ByQuery))
+	p.do("the conversation", chromedp.Click("nav.tabs a:nth-child(3)", chromedp.ByQuery),
+		chromedp.WaitVisible(".card.user", chromedp.ByQuery))
 	move(.95, "!"+user)
 	move(back, user)
 
@@ -88,7 +95,8 @@ func TestTimeLine(t *testing.T) {
 // A pause is folded to a mark that says how long it was.
 func TestIdle(t *testing.T) {
 	dir := t.TempDir()
-	write(t, dir, "pause.txtar", strings.Replace(greets, "await turn end_turn\n", "await turn end_turn\npause 500ms\n", 1))
+	write(t, dir, "pause.txtar", strings.Replace(greets, "await turn end_turn\n", "await turn end_turn\npause 500ms\n",
+		1))
 	acpTest(t, dir, 0, "run", "pause.txtar", "-q")
 	p := at(t, "file://"+filepath.Join(dir, "acp-test-out", "report.html"))
 	p.spy()
@@ -121,6 +129,7 @@ func TestShapes(t *testing.T) {
 			plot.shape(c, kind, 5, 5, 100, 20, open);
 			return c.getImageData(0, 0, 120, 30).data.join();
 		};
-		return new Set(["turn", "permission", "request", "gate", "cancel", "process"].map(kind => picture(kind, false)).concat(picture("turn", true))).size;
+		return new Set(["turn", "permission", "request", "gate", "cancel", "process"].map(kind => picture(kind, `+
+		`false)).concat(picture("turn", true))).size;
 	})()`), 7.0)
 }

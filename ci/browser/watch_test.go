@@ -8,7 +8,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-const greets = "# A greeting.\ncheck ends\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n"
+const greets = "# A greeting.\ncheck ends\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n" +
+	"  - - text: Hello.\n"
 
 // What is edited runs again, and the page shows the new run beside the last, wherever one is.
 func TestWatch(t *testing.T) {
@@ -53,7 +54,8 @@ func TestAgainst(t *testing.T) {
 	p.visit("#/", "#changes")
 	p.until(`document.querySelector("#changes")?.innerText.includes("says something else")`)
 	p.do("to the scenario", chromedp.Click("#changes a", chromedp.ByQuery))
-	p.until(`document.querySelector(".beside .del")?.innerText.includes("Hello.") && document.querySelector(".beside .add").innerText.includes("Good day.")`)
+	p.until(`document.querySelector(".beside .del")?.innerText.includes("Hello.") && document.querySelector(".beside ` +
+		`.add").innerText.includes("Good day.")`)
 	p.until(`document.querySelector(".beside b")?.innerText.startsWith("before: reference")`)
 	p.quiet()
 }

@@ -76,8 +76,9 @@ func TestInit(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for name, files := range repositories {
-		for ci, file := range map[string]string{"github": ".github/workflows/acp.yml", "forgejo": ".forgejo/workflows/acp.yml",
-			"gitlab": ".gitlab-ci.yml", "azure": "azure-pipelines.yml", "woodpecker": ".woodpecker/acp.yml"} {
+		for ci, file := range map[string]string{"github": ".github/workflows/acp.yml",
+			"forgejo": ".forgejo/workflows/acp.yml",
+			"gitlab":  ".gitlab-ci.yml", "azure": "azure-pipelines.yml", "woodpecker": ".woodpecker/acp.yml"} {
 			t.Run(name+" "+ci, func(t *testing.T) {
 				dir := t.TempDir()
 				for name, text := range files {
@@ -86,7 +87,8 @@ func TestInit(t *testing.T) {
 					}
 				}
 				// As if it had been there before: only the file of the CI system is written.
-				if err := os.WriteFile(filepath.Join(dir, "acp-test.yaml"), []byte("agent: reference\n"), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, "acp-test.yaml"), []byte("agent: reference\n"),
+					0o644); err != nil {
 					t.Fatal(err)
 				}
 				c := exec.Command(program, "init", "--ci", ci, "--from", "https://example.org/acp-test.tgz")
@@ -197,7 +199,8 @@ func TestKubernetes(t *testing.T) {
 		}
 		return ""
 	}
-	if *parts.Spec.CompletionMode != batch.IndexedCompletion || *parts.Spec.Completions != 4 || *parts.Spec.Parallelism != 4 ||
+	if *parts.Spec.CompletionMode != batch.IndexedCompletion || *parts.Spec.Completions != 4 ||
+		*parts.Spec.Parallelism != 4 ||
 		env(parts, "JOB_COMPLETIONS") != "4" || env(report, "PARTS") != "4" {
 		t.Error("the number of parts is not the same everywhere")
 	}
@@ -212,7 +215,8 @@ func TestKubernetes(t *testing.T) {
 func TestSamplesAreKnown(t *testing.T) {
 	files, err := filepath.Glob("../samples/*")
 	if err != nil || len(files) != 7 {
-		t.Errorf("got samples %v (%v), want those of six systems, and one for AG-UI: a new one needs a check", files, err)
+		t.Errorf("got samples %v (%v), want those of six systems, and one for AG-UI: a new one needs a check", files,
+			err)
 	}
 	for _, file := range []string{"azure.yml", "woodpecker.yml", "forgejo.yml", "gitlab.yml"} {
 		src, err := os.ReadFile("../samples/" + file)

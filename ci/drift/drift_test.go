@@ -13,7 +13,8 @@ const older = `{"$defs": {
 	"Kept": {"type": "object", "properties": {"a": {"type": "string"}}},
 	"Gone": {"type": "string"},
 	"Prompt": {"type": "object", "required": ["id"], "description": "Asks.", "properties": {
-		"id": {"type": "string"}, "text": {"type": "string"}, "list": {"type": "array", "items": {"$ref": "#/$defs/Kept"}}}},
+		"id": {"type": "string"}, "text": {"type": "string"}, "list": {"type": "array", "items": {"$ref": ` +
+	`"#/$defs/Kept"}}}},
 	"Status": {"anyOf": [{"type": "string", "const": "pending"}, {"type": "string", "const": "done"}]},
 	"Update": {"anyOf": [
 		{"type": "object", "properties": {"kind": {"const": "chunk"}}, "allOf": [{"$ref": "#/$defs/Kept"}]},
@@ -86,7 +87,8 @@ func TestDrift(t *testing.T) {
 }
 
 func TestNews(t *testing.T) {
-	if got, want := told("v1", "SubagentUpdate"), " [news.yaml: subagent sessions, stable since 2026-11-20]"; got != want {
+	if got, want := told("v1", "SubagentUpdate"),
+		" [news.yaml: subagent sessions, stable since 2026-11-20]"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if got := told("v1", "Plan"); got != "" {

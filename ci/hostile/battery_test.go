@@ -122,7 +122,8 @@ func (l lab) run(t *testing.T, m mode) (o outcome) {
 	defer cancel()
 	c := exec.CommandContext(ctx, l.tool, append(words, "--", l.agent, m.name)...)
 	c.Dir = o.dir
-	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.dir, "TMPDIR=" + temp, "HARNESS_SECRET=HOSTILE-harness-secret"}
+	c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + o.dir, "TMPDIR=" + temp,
+		"HARNESS_SECRET=HOSTILE-harness-secret"}
 	var stdout, stderr bytes.Buffer
 	c.Stdout, c.Stderr, c.WaitDelay = &stdout, &stderr, time.Second
 	// The harness may be stopped by its agent, and is no part of our group.
@@ -178,7 +179,8 @@ func (l lab) living() []string { return processesOf(l.agent) }
 
 // end kills what a run left, however fast it forks.
 func (l lab) end() {
-	for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGSTOP, syscall.SIGSTOP, syscall.SIGKILL, syscall.SIGKILL} {
+	for _, s := range []syscall.Signal{syscall.SIGSTOP, syscall.SIGSTOP, syscall.SIGSTOP, syscall.SIGKILL,
+		syscall.SIGKILL} {
 		for _, p := range l.living() {
 			var pid int
 			if _, err := fmt.Sscan(p, &pid); err == nil {
@@ -201,7 +203,8 @@ func printable(text string) error {
 
 func controls(text string) error {
 	for i, r := range text {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' || r == '\u2029') {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '\u2028' ||
+			r == '\u2029') {
 			return fmt.Errorf("%q at %q", r, text[max(i-20, 0):min(i+20, len(text))])
 		}
 	}
@@ -229,7 +232,8 @@ func (o outcome) holds(t *testing.T, m mode) {
 			t.Errorf("%s acts: %v", x.name, err)
 		}
 	}
-	if victim, err := os.ReadFile(filepath.Join(o.dir, "outside", "victim")); err != nil || string(victim) != "untouched\n" {
+	if victim, err := os.ReadFile(filepath.Join(o.dir, "outside", "victim")); err != nil ||
+		string(victim) != "untouched\n" {
 		t.Errorf("a file outside was changed: %.100q %v", victim, err)
 	}
 	if all, _ := os.ReadDir(filepath.Join(o.dir, "outside")); len(all) != 1 {
@@ -341,7 +345,8 @@ func (o outcome) says() string {
 
 // quick are the modes for every change: some of each kind, none that takes long.
 const quick = `start-endless-line turn-daemon-without-environment turn-chain turn-keeper-stopped
-	inject-github inject-escape secret-base64 secret-environ file-fifo evidence-out-removed evidence-transcript-is-a-link
+	inject-github inject-escape secret-base64 secret-environ file-fifo evidence-out-removed ` +
+	`evidence-transcript-is-a-link
 	fs-read-passwd turn-id-of-5000-digits model-foreign-host isolated-files`
 
 const expectedFile = "expected.txt"

@@ -24,7 +24,8 @@ import (
 
 var (
 	kills    = flag.Int("kills", 10, "how often acp-test is killed")
-	killSeed = flag.Uint64("kill-seed", uint64(time.Now().UnixNano()), "the seed of the commands, agents and moments of the kills")
+	killSeed = flag.Uint64("kill-seed", uint64(time.Now().UnixNano()),
+		"the seed of the commands, agents and moments of the kills")
 )
 
 // Killed at any moment, whatever its agent has started or stopped, acp-test leaves no
@@ -188,7 +189,8 @@ func (l lab) record(t *testing.T, dir, file, family string, frames int) int {
 	for from, lines := range map[transcript.Source][][]byte{transcript.Agent: received, transcript.Editor: sent} {
 		for i, line := range lines {
 			if in := kept[from]; i >= len(in) || in[i] != mark(line) {
-				t.Errorf("frame %d of %d of the %s, %.200s, is not in the recording, which has %d", i+1, len(lines), from,
+				t.Errorf("frame %d of %d of the %s, %.200s, is not in the recording, which has %d", i+1, len(lines),
+					from,
 					line, len(in))
 				break
 			}

@@ -38,11 +38,13 @@ func TestSecrets(t *testing.T) {
 		name, stdin string
 		words       []string
 	}{
-		{"run", "", run("run", script, "-v", "--out", filepath.Join(dir, "run"), "--report", "markdown", "--report", "github",
+		{"run", "", run("run", script, "-v", "--out", filepath.Join(dir, "run"), "--report", "markdown", "--report",
+			"github",
 			"--report", "tap", "--report", "text")},
 		{"sweep", "", run("sweep", script, "--max", "4", "--confirm", "1", "--out", filepath.Join(dir, "sweep"),
 			"--repro", filepath.Join(dir, "repro"))},
-		{"record", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}
+		{"record", `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,` +
+			`"clientCapabilities":{}}}
 {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":` + quote(work) + `,"mcpServers":[]}}
 {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"Hello."}]}}
 `, []string{"record", "--out", recording, "--", l.agent, "leaks"}},
@@ -54,9 +56,11 @@ func TestSecrets(t *testing.T) {
 		{"diff", "", []string{"diff", recording, transcript}},
 		{"prompt", "", []string{"prompt", "Hello.", "--cwd", work, "--llm", model, "--save-session",
 			filepath.Join(dir, "saved.json"), "--", l.agent, "leaks"}},
-		{"prompt as JSON", "", []string{"prompt", "Hello.", "--cwd", work, "-o", "jsonl", "--llm", model, "--", l.agent, "leaks"}},
+		{"prompt as JSON", "", []string{"prompt", "Hello.", "--cwd", work, "-o", "jsonl", "--llm", model, "--", l.agent,
+			"leaks"}},
 		{"serve", strings.Join(spilling(work), ""), []string{"serve", "m02", "--out", filepath.Join(dir, "served")}},
-		{"editors", "", []string{"editors", "-v", "--out", filepath.Join(dir, "editors"), "--report", "markdown", "--timeout", "10s",
+		{"editors", "", []string{"editors", "-v", "--out", filepath.Join(dir, "editors"), "--report", "markdown",
+			"--timeout", "10s",
 			"--run", "m02", "--", l.agent, "editor", "leaks", "{agent}"}},
 	} {
 		cmd := l.command(dir, c.words...)
@@ -73,14 +77,16 @@ func TestSecrets(t *testing.T) {
 			cmd.Stdout = &frames
 		}
 		err := cmd.Run()
-		if _, exited := err.(*exec.ExitError); err != nil && !exited || cmd.ProcessState.ExitCode() == 2 && c.name != "diff" {
+		if _, exited := err.(*exec.ExitError); err != nil && !exited || cmd.ProcessState.ExitCode() == 2 &&
+			c.name != "diff" {
 			t.Errorf("%s: %v\n%.2000s", c.name, err, out.String())
 		}
 		look := func(where string, text []byte) {
 			for _, p := range all {
 				for form, times := p.secret, 0; times < 4; form, times = jsonOf(form), times+1 {
 					if at := bytes.Index(text, []byte(form)); at >= 0 {
-						t.Errorf("%s: in %s is %s: %q", c.name, where, p.name, text[max(at-60, 0):min(at+len(form)+10, len(text))])
+						t.Errorf("%s: in %s is %s: %q", c.name, where, p.name,
+							text[max(at-60, 0):min(at+len(form)+10, len(text))])
 						break
 					}
 				}

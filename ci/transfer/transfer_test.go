@@ -70,8 +70,10 @@ func TestFirstFiguresStay(t *testing.T) {
 		}
 	}
 	for i, a := range accused(root) {
-		if _, err := git("merge-base", "--is-ancestor", a.Change, "HEAD"); err != nil || i > 0 && a.Date > accused(root)[i-1].Date {
-			t.Errorf("the accusation of %s on %s: %s is no commit, or the days are in another order", a.Agent, a.Date, a.Change)
+		if _, err := git("merge-base", "--is-ancestor", a.Change, "HEAD"); err != nil || i > 0 &&
+			a.Date > accused(root)[i-1].Date {
+			t.Errorf("the accusation of %s on %s: %s is no commit, or the days are in another order", a.Agent, a.Date,
+				a.Change)
 		}
 	}
 	commits, err := git("log", "--format=%H", "--", folder+"/batches.yaml")
@@ -106,7 +108,8 @@ func TestRowSaysWhatIsMore(t *testing.T) {
 	if !reflect.DeepEqual(row, want) {
 		t.Errorf("got %+v, want %+v", row, want)
 	}
-	for scenario, how := range map[string]string{"load/one": "missed", "load/other": "seen", "explore/1.2.3": "missed"} {
+	for scenario, how := range map[string]string{"load/one": "missed", "load/other": "seen",
+		"explore/1.2.3": "missed"} {
 		row := rowOf(run(results.Cause{ID: "a", Class: rules.Lint, Scenarios: []string{scenario}}), usual)
 		if row.How != how {
 			t.Errorf("in %s: got %+v, want %s", scenario, row, how)

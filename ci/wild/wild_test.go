@@ -58,7 +58,8 @@ func TestPairs(t *testing.T) {
 		}
 		if name, point, _ := strings.Cut(p.Finder, " "); name == strings.ToUpper(name) { // as rules are called
 			rule, ok := acp.V1().Rules.Rule(name)
-			if !ok || point != "" && !slices.ContainsFunc(rule.Points, func(x rules.Point) bool { return x.ID == point }) {
+			if !ok || point != "" && !slices.ContainsFunc(rule.Points,
+				func(x rules.Point) bool { return x.ID == point }) {
 				t.Errorf("%s: there is no such rule, or it has no such point", p.Name())
 			}
 		} else if p.Finder != "further" && !slices.Contains(s.CheckIDs(), p.Scenario+"#"+p.Finder) {
@@ -109,7 +110,8 @@ func TestTells(t *testing.T) {
 	check := func(v results.Verdict) results.Result {
 		return results.Result{ID: "s", Verdict: v, Checks: []results.Check{{Slug: "f", Verdict: v}}}
 	}
-	rule := results.Result{ID: "s", Verdict: results.Fail, Findings: []results.Finding{{Rule: "f", Class: results.Lint}}}
+	rule := results.Result{ID: "s", Verdict: results.Fail,
+		Findings: []results.Finding{{Rule: "f", Class: results.Lint}}}
 	skipped := results.Result{ID: "s", Verdict: results.Skip}
 	for _, x := range []struct {
 		name      string
@@ -119,9 +121,11 @@ func TestTells(t *testing.T) {
 		{"always, never", seen("s", check(results.Fail), check(results.Warn)),
 			seen("s", check(results.Pass), check(results.Pass)), false, true},
 		{"a rule", seen("s", rule), seen("s", check(results.Pass)), false, true},
-		{"not always", seen("s", check(results.Fail), check(results.Pass)), seen("s", check(results.Pass)), false, false},
+		{"not always", seen("s", check(results.Fail), check(results.Pass)), seen("s", check(results.Pass)), false,
+			false},
 		{"a race", seen("s", check(results.Fail), check(results.Pass)), seen("s", check(results.Pass)), true, true},
-		{"after too", seen("s", check(results.Fail)), seen("s", check(results.Pass), check(results.Lint)), false, false},
+		{"after too", seen("s", check(results.Fail)), seen("s", check(results.Pass), check(results.Lint)), false,
+			false},
 		{"after not judged", seen("s", check(results.Fail)),
 			seen("s", check(results.Pass), check(results.Inconclusive)), false, false},
 		{"after skipped", seen("s", check(results.Fail)), seen("s", skipped), false, false},

@@ -29,7 +29,8 @@ var _ = Describe("the GitHub action", func() {
 		}
 		c := exec.Command("bash", script)
 		c.Dir = p.dir
-		c.Env = append(append(p.env, "CI=true", "GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+p.dir+"/summary", "GITHUB_OUTPUT="+p.dir+"/output"), inputs...)
+		c.Env = append(append(p.env, "CI=true", "GITHUB_ACTIONS=true", "GITHUB_STEP_SUMMARY="+p.dir+"/summary",
+			"GITHUB_OUTPUT="+p.dir+"/output"), inputs...)
 		text, err := c.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(text))
 		return string(text), p.read("summary"), p.read("output")
@@ -40,7 +41,8 @@ var _ = Describe("the GitHub action", func() {
 		p.write("my tests/unused.txtar", good)
 		p.write("tests/good.txtar", good)
 		p.write("tests/bad.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
-		out, summary, outputs := as(p, "ACP_COMMAND=acp-test 'refagent'", "ACP_SCENARIOS=tests", "ACP_STRICT=true", "ACP_AGENT=", "ACP_SUITES=", "ACP_BASELINE=", "ACP_SHARD=")
+		out, summary, outputs := as(p, "ACP_COMMAND=acp-test 'refagent'", "ACP_SCENARIOS=tests", "ACP_STRICT=true",
+			"ACP_AGENT=", "ACP_SUITES=", "ACP_BASELINE=", "ACP_SHARD=")
 		Expect(out).To(MatchRegexp(`(?m)^::error file=tests/bad\.txtar,line=2,title=bad#hello::A greeting\.`))
 		Expect(summary).To(And(ContainSubstring("### fail bad"), ContainSubstring("`tests/bad.txtar`")))
 		Expect(outputs).To(Equal("exit=1\nout=acp-test-out\n"))
@@ -52,7 +54,8 @@ var _ = Describe("the GitHub action", func() {
 
 	It("tests an endpoint of AG-UI", func() {
 		p := newPlace()
-		_, _, outputs := as(p, "ACP_PROTOCOL=ag-ui", "ACP_SUITES=runs", "ACP_COMMAND=acp-test refagent --ag-ui 127.0.0.1:0")
+		_, _, outputs := as(p, "ACP_PROTOCOL=ag-ui", "ACP_SUITES=runs",
+			"ACP_COMMAND=acp-test refagent --ag-ui 127.0.0.1:0")
 		Expect(outputs).To(HavePrefix("exit=0\n"))
 		Expect(p.results().Protocol).To(Equal("ag-ui"))
 	})
@@ -81,14 +84,16 @@ var _ = Describe("the GitHub action has the program", func() {
 		p = newPlace()
 		asked = nil
 		var archive bytes.Buffer
-		c := exec.Command("sh", "-c", `mkdir acp-test-linux-amd64; printf '#!/bin/sh\necho it is 0.0.7\n' >acp-test-linux-amd64/acp-test; chmod +x acp-test-linux-amd64/acp-test; tar -czf - acp-test-linux-amd64`)
+		c := exec.Command("sh", "-c", `mkdir acp-test-linux-amd64; printf '#!/bin/sh\necho it is 0.0.7\n' `+
+			`>acp-test-linux-amd64/acp-test; chmod +x acp-test-linux-amd64/acp-test; tar -czf - acp-test-linux-amd64`)
 		c.Dir, c.Stdout = p.dir, &archive
 		Expect(c.Run()).To(Succeed())
 		served = map[string][]byte{
 			"/latest":     []byte("moved"),
 			"/tag/v0.0.7": []byte("a page"),
 			"/download/v0.0.7/acp-test-linux-amd64.tar.gz": archive.Bytes(),
-			"/download/v0.0.7/SHA256SUMS":                  fmt.Appendf(nil, "%x  acp-test-linux-amd64.tar.gz\n", sha256.Sum256(archive.Bytes())),
+			"/download/v0.0.7/SHA256SUMS": fmt.Appendf(nil, "%x  acp-test-linux-amd64.tar.gz\n",
+				sha256.Sum256(archive.Bytes())),
 		}
 		server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked = append(asked, r.URL.Path)
@@ -113,7 +118,8 @@ var _ = Describe("the GitHub action has the program", func() {
 		p.write("path", "")
 		c := exec.Command("bash", script, name)
 		c.Dir = p.dir
-		c.Env = append(p.env, "VERSION="+version, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_TEMP="+p.dir+"/.tmp", "GITHUB_OUTPUT="+p.dir+"/output",
+		c.Env = append(p.env, "VERSION="+version, "RUNNER_OS=Linux", "RUNNER_ARCH=X64", "RUNNER_TEMP="+p.dir+"/.tmp",
+			"GITHUB_OUTPUT="+p.dir+"/output",
 			"GITHUB_PATH="+p.dir+"/path", "ACP_TEST_RELEASES="+server.URL)
 		text, err := c.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), string(text))
@@ -130,7 +136,8 @@ var _ = Describe("the GitHub action has the program", func() {
 		Expect(string(said)).To(Equal("it is 0.0.7\n"))
 		before := len(asked)
 		outputs, again := step("get", "0.0.7")
-		Expect([]any{outputs, again, len(asked)}).To(Equal([]any{"version=v0.0.7\nbuild=false\n", path, before}), "%q", asked)
+		Expect([]any{outputs, again, len(asked)}).
+			To(Equal([]any{"version=v0.0.7\nbuild=false\n", path, before}), "%q", asked)
 	})
 
 	DescribeTable("else it is built", func(lacks, version string) {
@@ -175,7 +182,8 @@ var _ = Describe("the Kubernetes Job", func() {
 			return status(c.Run())
 		}
 		for _, index := range []string{"0", "1", "2", "3"} {
-			Expect(sh(scripts[0], "JOB_COMPLETION_INDEX="+index, "JOB_COMPLETIONS=4")).To(Equal(0), "a part that fails is no failure of the pod")
+			Expect(sh(scripts[0], "JOB_COMPLETION_INDEX="+index, "JOB_COMPLETIONS=4")).
+				To(Equal(0), "a part that fails is no failure of the pod")
 		}
 		Expect(sh(scripts[1], "PARTS=4")).To(Equal(1), "the whole failed")
 		Expect(p.read("results/whole/results.json")).To(ContainSubstring(`"total": 5`))

@@ -11,7 +11,8 @@ import (
 
 var _ = Describe("the order in which a budget is spent", func() {
 	It("is what failed, what finds most for its time, and the others by turns", func() {
-		list := []*scenarios.Scenario{{ID: "mine/new"}, {ID: "mine/yesterday"}, {ID: "mine/last-week"}, {ID: "cancel/idle"},
+		list := []*scenarios.Scenario{{ID: "mine/new"}, {ID: "mine/yesterday"}, {ID: "mine/last-week"},
+			{ID: "cancel/idle"},
 			{ID: "mine/failed"}}
 		now := time.Now()
 		past := history{ran: map[string]lastRun{"mine/yesterday": {At: now.AddDate(0, 0, -1), Took: time.Second},

@@ -14,10 +14,12 @@ import (
 func TestBugs(t *testing.T) {
 	report := regexp.MustCompile(`^[\w.-]+/[\w.-]+#\d+$`)
 	for i, b := range bugs.All() {
-		if b.Number != i+1 || b.Side != "agent" && b.Side != "editor" || (b.Number <= lastOfAgents) != (b.Side == "agent") {
+		if b.Number != i+1 || b.Side != "agent" && b.Side != "editor" ||
+			(b.Number <= lastOfAgents) != (b.Side == "agent") {
 			t.Errorf("row %d is number %d of side %q", i+1, b.Number, b.Side)
 		}
-		if len(b.Reports) == 0 || slices.ContainsFunc(b.Reports, func(r string) bool { return !report.MatchString(r) }) {
+		if len(b.Reports) == 0 || slices.ContainsFunc(b.Reports,
+			func(r string) bool { return !report.MatchString(r) }) {
 			t.Errorf("bug %d: reports %q", b.Number, b.Reports)
 		}
 		if b.NotJudged == "" && (len(b.Faults) == 0 || len(b.Found) == 0) {

@@ -32,9 +32,11 @@ var _ = Describe("the start of a process", func() {
 		trace, err := c.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred())
 		all := 0
-		for _, m := range regexp.MustCompile(`init (github.com/acp-test/\S+) @.* (\d+) bytes`).FindAllStringSubmatch(string(trace), -1) {
+		for _, m := range regexp.MustCompile(`init (github.com/acp-test/\S+) @.* (\d+) bytes`).
+			FindAllStringSubmatch(string(trace), -1) {
 			bytes, _ := strconv.Atoi(m[2])
-			Expect(bytes).To(BeNumerically("<", 12<<10), m[1]+": what few processes need can wait, as package lazy lets it")
+			Expect(bytes).To(BeNumerically("<", 12<<10),
+				m[1]+": what few processes need can wait, as package lazy lets it")
 			all += bytes
 		}
 		Expect(all).To(And(BeNumerically(">", 0), BeNumerically("<", 64<<10)))
@@ -96,16 +98,22 @@ var _ = Describe("help", func() {
 	It("explains a requirement with what passes and what fails", func() {
 		p := newPlace()
 		got := p.run("help", "requirement", "CANCEL-001")
-		Expect(got.out).To(And(ContainSubstring("MUST respond to the original session/prompt"), ContainSubstring("cancel/mid-stream-at-gate#cancel-001"),
-			MatchRegexp(`(?s)An example that keeps .*"stopReason":"cancelled".*An example that breaks it \(fail\).*"stopReason":"end_turn"`)))
+		Expect(got.out).To(And(ContainSubstring("MUST respond to the original session/prompt"),
+			ContainSubstring("cancel/mid-stream-at-gate#cancel-001"),
+			MatchRegexp(`(?s)An example that keeps .*"stopReason":"cancelled".*An example that breaks it `+
+				`\(fail\).*"stopReason":"end_turn"`)))
 		Expect(p.run("help", "CANCEL-001")).To(Equal(got))
 		Expect(p.run("help", "rule", "CANCEL-REASON").out).To(ContainSubstring("An example that breaks it"))
-		Expect(p.run("help", "SESSION-007").out).To(And(ContainSubstring(" tests it:\n\n  # "), ContainSubstring("A conversation that passes it:\n\n  --> initialize"), ContainSubstring("acp-test run --fault ")))
+		Expect(p.run("help", "SESSION-007").out).
+			To(And(ContainSubstring(" tests it:\n\n  # "),
+				ContainSubstring("A conversation that passes it:\n\n  --> initialize"),
+				ContainSubstring("acp-test run --fault ")))
 		for _, topic := range []string{"V2-SES-005", "V2-ECHO"} { // of version 2: what it says to run shows it
 			page := p.run("help", topic).out
 			Expect(page).To(HavePrefix("### " + topic + "\n"))
 			shown := regexp.MustCompile(`--fault \S+ --run '(\S+)'`).FindStringSubmatch(page)
-			got := p.run(append(strings.Fields("run --protocol acp-v2 -q "+strings.Split(shown[0], " --run")[0]), "--run", shown[1])...)
+			got := p.run(append(strings.Fields("run --protocol acp-v2 -q "+strings.Split(shown[0], " --run")[0]),
+				"--run", shown[1])...)
 			Expect(got.code).To(Equal(1), page)
 			Expect(got.out).To(ContainSubstring(topic))
 		}
@@ -132,7 +140,8 @@ var _ = Describe("help", func() {
 		Expect(p.run("completion", "bash").out).To(ContainSubstring("complete -o default"))
 		Expect(p.run("__complete", "run", "--agent", "").out).To(ContainSubstring("gemini-cli\n"))
 		Expect(p.run("__complete", "run", "--suite", "").out).To(ContainSubstring("cancel\n"))
-		Expect(p.run("__complete", "sweep", "--actions", "").out).To(And(ContainSubstring("cancel tool call\n"), ContainSubstring("run in another thread\n")))
+		Expect(p.run("__complete", "sweep", "--actions", "").out).
+			To(And(ContainSubstring("cancel tool call\n"), ContainSubstring("run in another thread\n")))
 		Expect(p.run("__complete", "help", "awa").out).To(ContainSubstring("await"))
 		Expect(p.run("__complete", "").out).NotTo(ContainSubstring("keeper"))
 	})
@@ -156,7 +165,8 @@ var _ = Describe("lint", func() {
 	It("says what is wrong and what is doubtful, each with its place", func() {
 		p := newPlace()
 		p.write("a.txtar", "# x\ncheck x\npromt 'x'\n")
-		p.write("b.txtar", "check y\nprompt 'x'\nawait turn\n-- llm.yaml --\nreplies:\n  - - text: a\n    - gate: mid\n")
+		p.write("b.txtar", "check y\nprompt 'x'\nawait turn\n-- llm.yaml --\nreplies:\n  - - text: a\n"+
+			"    - gate: mid\n")
 		p.write("c.txtar", good)
 		got := p.run("lint", ".")
 		Expect(got.code).To(Equal(2))
@@ -168,7 +178,8 @@ var _ = Describe("lint", func() {
 
 	It("lists what a scenario of a stranger starts", func() {
 		p := newPlace()
-		p.write("s.txtar", "# x\nenv A=b\nhome x @x\nmcp run own touch x\nterminal real\ncheck x\nexec ls -l\nsend '{}'\n"+
+		p.write("s.txtar", "# x\nenv A=b\nhome x @x\nmcp run own touch x\nterminal real\ncheck x\nexec ls -l\n"+
+			"send '{}'\n"+
 			"request a/b '{}'\nprompt 'Go.'\nawait turn\n-- x --\n-- llm.yaml --\nreplies:\n"+
 			"  - - tool: run_command\n      args: {command: rm -r x}\n  - - text: Done.\n")
 		Expect(p.run("lint", "s.txtar")).To(Equal(ended{0, "1 scenario passes\n", ""}))
@@ -196,7 +207,8 @@ s.txtar:15: the model calls a tool, which the agent may run: run_command command
 })
 
 var _ = Describe("fmt", func() {
-	const untidy, tidy = "# x\ncheck   x\ngroup {\nawait turn\n}\n\n\n-- a --\na  b\n", "# x\ncheck x\ngroup {\n  await turn\n}\n\n-- a --\na  b\n"
+	const untidy, tidy = "# x\ncheck   x\ngroup {\nawait turn\n}\n\n\n-- a --\na  b\n",
+		"# x\ncheck x\ngroup {\n  await turn\n}\n\n-- a --\na  b\n"
 
 	It("prints, lists, compares or writes", func() {
 		p := newPlace()
@@ -216,16 +228,19 @@ var _ = Describe("fmt", func() {
 	It("formats what comes on stdin", func() {
 		p := newPlace()
 		Expect(p.with(untidy, "fmt", "-")).To(Equal(ended{0, tidy, ""}))
-		Expect(p.with(untidy, "fmt", "-w", "-").err).To(Equal("acp-test: fmt: --write cannot write to stdin; leave out --write\n"))
+		Expect(p.with(untidy, "fmt", "-w", "-").err).
+			To(Equal("acp-test: fmt: --write cannot write to stdin; leave out --write\n"))
 	})
 
 	It("formats the model's script, and leaves those of this program as they are", func() {
 		p := newPlace()
 		p.write("a.txtar", "# x\n-- llm.yaml --\nreplies: [[{text: Hi}, {gate: g}]]\n")
-		p.write("b.txtar", "# x\n-- llm.yaml --\nreplies:\n  # Why.\n  - - text: Hi # so\n    # And then.\n    - gate: g\n")
+		p.write("b.txtar", "# x\n-- llm.yaml --\nreplies:\n  # Why.\n  - - text: Hi # so\n    # And then.\n"+
+			"    - gate: g\n")
 		Expect(p.run("fmt", "-w", ".").code).To(BeZero())
 		Expect(p.read("a.txtar")).To(Equal("# x\n-- llm.yaml --\nreplies:\n  - - text: Hi\n    - gate: g\n"))
-		Expect(p.read("b.txtar")).To(Equal("# x\n-- llm.yaml --\nreplies:\n  # Why.\n  - - text: Hi # so\n    # And then.\n    - gate: g\n"))
+		Expect(p.read("b.txtar")).To(Equal("# x\n-- llm.yaml --\nreplies:\n  # Why.\n  - - text: Hi # so\n" +
+			"    # And then.\n    - gate: g\n"))
 		suites, err := filepath.Abs("../../scenarios/suites")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(p.run("fmt", "-l", suites)).To(Equal(ended{0, "", ""}))
@@ -235,7 +250,8 @@ var _ = Describe("fmt", func() {
 		p := newPlace()
 		const text = "a:\n  b: 1\n  c:\n    - x\n"
 		p.write("x.yaml", text)
-		want := ended{2, "", `acp-test: x.yaml:1:1: "a:" is not a scenario command, so fmt skips the file; acp-test lint says more` + "\n"}
+		want := ended{2, "", `acp-test: x.yaml:1:1: "a:" is not a scenario command, so fmt skips the file; acp-test ` +
+			`lint says more` + "\n"}
 		Expect(p.run("fmt", "-w", "x.yaml")).To(Equal(want))
 		Expect(p.read("x.yaml")).To(Equal(text))
 	})
@@ -245,7 +261,8 @@ var _ = Describe("fmt", func() {
 		p.write("a.txtar", "}\nprompt 'x\n")
 		got := p.run("fmt", "-w", ".")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(Equal("acp-test: a.txtar:1:1: this } closes no block\na.txtar:2:8: the quote that begins here is not closed (write '' for a quote inside quotes)\n"))
+		Expect(got.err).To(Equal("acp-test: a.txtar:1:1: this } closes no block\n" +
+			"a.txtar:2:8: the quote that begins here is not closed (write '' for a quote inside quotes)\n"))
 		Expect(p.read("a.txtar")).To(Equal("}\nprompt 'x\n"))
 		Expect(p.run("fmt", "no.txtar").err).To(ContainSubstring("no such file"))
 	})
@@ -268,7 +285,8 @@ var _ = Describe("agents", func() {
 
 	It("reads an editor's settings", func() {
 		p := newPlace()
-		p.write("settings.json", `{"agent_servers": {"Mine": {"command": "./agent", "args": ["--acp"]}, /* c */ "Other": {"command": "sh"}}}`)
+		p.write("settings.json", `{"agent_servers": {"Mine": {"command": "./agent", "args": ["--acp"]}, /* c */ `+
+			`"Other": {"command": "sh"}}}`)
 		p.write("agent", "#!/bin/sh\n")
 		got := p.run("agents", "--settings", "settings.json")
 		Expect(got.out).To(ContainSubstring("mine"))
@@ -298,7 +316,8 @@ var _ = Describe("fakellm", func() {
 		Expect(r).To(HaveHTTPBody(ContainSubstring("Hello there.")))
 		Expect(c.Process.Signal(os.Interrupt)).To(Succeed())
 		Expect(c.Wait()).To(Succeed())
-		Expect(log.String() + p.read("t.jsonl")).To(And(ContainSubstring("Hi REDACTED"), Not(ContainSubstring("pl4nt"))))
+		Expect(log.String() + p.read("t.jsonl")).
+			To(And(ContainSubstring("Hi REDACTED"), Not(ContainSubstring("pl4nt"))))
 		Expect(p.run("show", "t.jsonl").out).To(ContainSubstring("model"))
 	})
 
@@ -328,7 +347,8 @@ var _ = Describe("refagent", func() {
 		Expect(p.run("__complete", "run", "--fault", name).out).To(ContainSubstring(name + "\n"))
 		got := p.run("refagent", "--fault", name+"x")
 		Expect([]any{got.code, got.out}).To(Equal([]any{2, ""}))
-		Expect(got.err).To(Equal("acp-test: --fault: there is no fault \"" + name + "x\" (did you mean \"" + name + "\"?): acp-test refagent --faults lists them\n"))
+		Expect(got.err).To(Equal("acp-test: --fault: there is no fault \"" + name + "x\" (did you mean \"" + name +
+			"\"?): acp-test refagent --faults lists them\n"))
 		Expect(p.run("run", "--fault", name+"x").err).To(Equal(got.err))
 	})
 })

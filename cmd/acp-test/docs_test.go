@@ -53,13 +53,15 @@ var elsewhere = map[string]string{
 	"ci/agents/install gemini-cli":    "phase install of ci/test runs it",
 	"acp-test run --agent gemini-cli": "phase gemini-cli of ci/test runs it",
 	"go run ./cmd/acp-test run":       "phase reference of ci/test runs it, and it needs the sources",
-	npmInstall:                        "its packages are linked from ci/tutorial-npm; phase independent-agents executes it",
+	npmInstall: "its packages are linked from ci/tutorial-npm; phase independent-agents " +
+		"executes it",
 	"npm install -D vitest":           "its packages are linked from ci/recipes",
 	"npm install -D @playwright/test": "its packages are linked from ci/recipes",
 
-	"go mod init editor && go get github.com/onsi/ginkgo/v2 github.com/onsi/gomega": "they are modules of this repository",
-	"acp-test run -- npx -y my-agent":                                               "there is no such package; the next line is the same with a file",
-	"acp-test run -- python -m my_agent":                                            "there is no such module; the line before is the same with a file",
+	"go mod init editor && go get github.com/onsi/ginkgo/v2 github.com/onsi/gomega": "they are modules of " +
+		"this repository",
+	"acp-test run -- npx -y my-agent":    "there is no such package; the next line is the same with a file",
+	"acp-test run -- python -m my_agent": "there is no such module; the line before is the same with a file",
 }
 
 var comment = regexp.MustCompile(` +#.*$`)
@@ -105,7 +107,8 @@ func (p *place) recipes() {
 	caches, err := exec.Command("go", "env", "GOCACHE", "GOMODCACHE").Output()
 	Expect(err).NotTo(HaveOccurred())
 	cache, modules, _ := strings.Cut(strings.TrimSpace(string(caches)), "\n")
-	p.env = append(p.env, "GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOPROXY=off", "GOCACHE="+cache, "GOMODCACHE="+modules)
+	p.env = append(p.env, "GOFLAGS=-mod=mod "+os.Getenv("GOFLAGS"), "GOPROXY=off", "GOCACHE="+cache,
+		"GOMODCACHE="+modules)
 }
 
 var _ = Describe("the pages of docs", func() {
@@ -134,7 +137,8 @@ var _ = Describe("the pages of docs", func() {
 				packages, err := filepath.Abs("../../ci/tutorial-npm/node_modules")
 				Expect(err).NotTo(HaveOccurred())
 				if _, err := os.Stat(packages); err != nil {
-					Skip("NOT TRIED, the packages of the tutorial are not installed: run ci/install-npm ci/tutorial-npm")
+					Skip("NOT TRIED, the packages of the tutorial are not installed: run ci/install-npm " +
+						"ci/tutorial-npm")
 				}
 				Expect(os.Symlink(packages, filepath.Join(p.dir, "node_modules"))).To(Succeed())
 			}
@@ -157,7 +161,8 @@ var _ = Describe("the pages of docs", func() {
 						c.Dir, c.Env = "../..", append(os.Environ(), "GOBIN="+filepath.Join(p.dir, "gobin"))
 					}
 					if filepath.Base(page) == "README.md" { // all suites would take a while
-						c.Args[4] = strings.Replace(c.Args[4], "acp-test run\n", "sed -i.all 's/suites: all/suites: [content]/' acp-test.yaml; acp-test run\n", 1)
+						c.Args[4] = strings.Replace(c.Args[4], "acp-test run\n",
+							"sed -i.all 's/suites: all/suites: [content]/' acp-test.yaml; acp-test run\n", 1)
 					}
 					out, err := c.CombinedOutput()
 					Expect(status(err)).To(Equal(want), "%s:%d: %s\n%s", page, block.line, block.text, out)
@@ -169,7 +174,8 @@ var _ = Describe("the pages of docs", func() {
 			src, err := os.ReadFile(page)
 			Expect(err).NotTo(HaveOccurred())
 			known := map[string]string{} // the headings of pages
-			for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`).FindAllStringSubmatch(prose(string(src)), -1) {
+			for _, link := range regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`).
+				FindAllStringSubmatch(prose(string(src)), -1) {
 				to := page
 				if link[1] != "" {
 					to = filepath.Join(filepath.Dir(page), link[1])
@@ -185,36 +191,38 @@ var _ = Describe("the pages of docs", func() {
 		})
 	}
 
-	It("lead a newcomer from an empty folder to red and to green, by 12 commands and with 40 lines of TypeScript", func() {
-		src, err := os.ReadFile("../../docs/tutorial.md")
-		Expect(err).NotTo(HaveOccurred())
-		page, _, ok := strings.Cut(string(src), "\n## 5. ")
-		Expect(ok).To(BeTrue())
-		var commands, ends []string
-		for _, block := range fences(page) {
-			switch block.info[0] {
-			case "sh":
-				commands = append(commands, strings.Split(strings.TrimSpace(block.text), "\n")...)
-				ends = append(ends, strings.Join(block.info[1:], ""))
-			case "ts":
-				blank := strings.Count(block.text, "\n\n")
-				Expect(strings.Count(block.text, "\n") - blank).To(BeNumerically("<=", 40))
-			case "txtar":
-				template, err := os.ReadFile("templates/cancel.txtar")
-				Expect(err).NotTo(HaveOccurred())
-				Expect(block.text).To(Equal(string(template)), "what init writes")
+	It("lead a newcomer from an empty folder to red and to green, by 12 commands and with 40 lines of TypeScript",
+		func() {
+			src, err := os.ReadFile("../../docs/tutorial.md")
+			Expect(err).NotTo(HaveOccurred())
+			page, _, ok := strings.Cut(string(src), "\n## 5. ")
+			Expect(ok).To(BeTrue())
+			var commands, ends []string
+			for _, block := range fences(page) {
+				switch block.info[0] {
+				case "sh":
+					commands = append(commands, strings.Split(strings.TrimSpace(block.text), "\n")...)
+					ends = append(ends, strings.Join(block.info[1:], ""))
+				case "ts":
+					blank := strings.Count(block.text, "\n\n")
+					Expect(strings.Count(block.text, "\n") - blank).To(BeNumerically("<=", 40))
+				case "txtar":
+					template, err := os.ReadFile("templates/cancel.txtar")
+					Expect(err).NotTo(HaveOccurred())
+					Expect(block.text).To(Equal(string(template)), "what init writes")
+				}
 			}
-		}
-		Expect(len(commands)).To(BeNumerically("<=", 12), "%q", commands)
-		Expect(ends).To(Equal([]string{"checkout", "", "exit=1", "exit=1", ""}))
-	})
+			Expect(len(commands)).To(BeNumerically("<=", 12), "%q", commands)
+			Expect(ends).To(Equal([]string{"checkout", "", "exit=1", "exit=1", ""}))
+		})
 
 	It("name in the table of features only what there is", func() {
 		page, err := os.ReadFile("../../docs/features.md")
 		Expect(err).NotTo(HaveOccurred())
 		p := newPlace()
 		there := map[string]bool{"_meta": true}
-		for _, list := range []string{"run --list", "run --protocol acp-v2 --list", "run --protocol ag-ui --list", "run --over http --list", "run --over ws --list", "editors --list"} {
+		for _, list := range []string{"run --list", "run --protocol acp-v2 --list", "run --protocol ag-ui --list",
+			"run --over http --list", "run --over ws --list", "editors --list"} {
 			for line := range strings.Lines(p.run(strings.Fields(list)...).out) {
 				there[strings.Fields(line)[0]] = true
 			}

@@ -20,13 +20,15 @@ var _ = Describe("--budget", func() {
 		p.write("all/a.txtar", good)
 		p.write("all/b.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
 		got := p.run("run", "all", "--budget", "1ns")
-		Expect(got.out).To(ContainSubstring("budget 1ns: 1 of 2 scenarios ran; 1 of the scenarios left out have never run here; a run without --budget includes all"))
+		Expect(got.out).To(ContainSubstring("budget 1ns: 1 of 2 scenarios ran; 1 of the scenarios left out have " +
+			"never run here; a run without --budget includes all"))
 		Expect(p.results().LeftOut).To(HaveLen(1))
 		Expect(p.run("run", "all", "--budget", "2h").out).To(ContainSubstring("budget 2h0m0s: 2 of 2 scenarios ran"))
 		got = p.run("run", "all", "--budget", "1ns")
 		Expect(got.code).To(Equal(1), "b failed last: "+got.out)
 		Expect(p.results().LeftOut).To(Equal([]string{"a"}))
-		Expect(got.out).To(ContainSubstring("each scenario left out last ran on " + time.Now().UTC().Format(time.DateOnly)))
+		Expect(got.out).To(ContainSubstring("each scenario left out last ran on " +
+			time.Now().UTC().Format(time.DateOnly)))
 	})
 })
 
@@ -42,7 +44,8 @@ var _ = Describe("--baseline-write", func() {
 		got := p.run("run", "all", "--baseline-write", "known.yaml")
 		Expect(got.code).To(Equal(0), got.out)
 		Expect(got.out).To(ContainSubstring("known failures written to known.yaml: 1"))
-		Expect(p.read("known.yaml")).To(Equal("# Known failures of reference. Give each a reason, and delete those that are fixed.\n" +
+		Expect(p.read("known.yaml")).To(Equal("# Known failures of reference. Give each a reason, and delete those " +
+			"that are fixed.\n" +
 			"- scenario: \"bad\"\n  check: \"hello\"\n  reason: \"not looked into yet: A greeting.\"\n"))
 		Expect(p.results().Counts.Known).To(Equal(1))
 		Expect(p.run("run", "all").code).To(Equal(1))
@@ -50,11 +53,13 @@ var _ = Describe("--baseline-write", func() {
 	})
 
 	It("keeps what still fails as it is written, and drops what is stale", func() {
-		p.write("known.yaml", "- {scenario: bad, check: hello, reason: as agreed, link: https://example.org/1, expires: 2999-01-31}\n- {scenario: good, check: hello, reason: mended}\n")
+		p.write("known.yaml", "- {scenario: bad, check: hello, reason: as agreed, link: https://example.org/1, "+
+			"expires: 2999-01-31}\n- {scenario: good, check: hello, reason: mended}\n")
 		got := p.run("run", "all", "--baseline", "known.yaml", "--baseline-write", "known.yaml")
 		Expect(got.code).To(Equal(0), got.out)
 		Expect(got.out).NotTo(ContainSubstring("stale"))
-		Expect(p.read("known.yaml")).To(HaveSuffix("\n- scenario: \"bad\"\n  check: \"hello\"\n  reason: \"as agreed\"\n  link: \"https://example.org/1\"\n  expires: 2999-01-31\n"))
+		Expect(p.read("known.yaml")).To(HaveSuffix("\n- scenario: \"bad\"\n  check: \"hello\"\n" +
+			"  reason: \"as agreed\"\n  link: \"https://example.org/1\"\n  expires: 2999-01-31\n"))
 	})
 
 	It("lists once what a rule finds in several scenarios, with the checks beside it", func() {
@@ -63,7 +68,8 @@ var _ = Describe("--baseline-write", func() {
 		Expect(p.run(flags...).code).To(Equal(1))
 		Expect(p.run(append(flags, "--baseline-write", "known.yaml")...).code).To(Equal(0))
 		Expect(strings.Count(p.read("known.yaml"), "\n- ")).To(Equal(1), p.read("known.yaml"))
-		Expect(p.read("known.yaml")).To(ContainSubstring("\n- cause: \"ROOT-KEYS unknown-key\"\n  reason: \"not looked into yet: "))
+		Expect(p.read("known.yaml")).To(ContainSubstring("\n- cause: \"ROOT-KEYS unknown-key\"\n" +
+			"  reason: \"not looked into yet: "))
 		Expect(p.run(append(flags, "--baseline", "known.yaml")...).code).To(Equal(0))
 		Expect(p.results().Counts.Known).To(Equal(2))
 		p.write("known.yaml", "- {cause: ROOT-KEYS unknown-method, reason: another point}\n")
@@ -80,11 +86,13 @@ var _ = Describe("--baseline-write", func() {
 	})
 
 	It("lists a line before the first check, and says when it no longer misses", func() {
-		p.write("all/bad.txtar", "# Early.\nprompt 'Say hello.'\nawait turn refusal\ncheck late\nexists x\n-- x --\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		p.write("all/bad.txtar", "# Early.\nprompt 'Say hello.'\nawait turn refusal\ncheck late\nexists x\n-- x --\n"+
+			"-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
 		Expect(p.run("run", "all").code).To(Equal(1))
 		got := p.run("run", "all", "--baseline-write", "known.yaml")
 		Expect(got.code).To(Equal(0), got.out)
-		Expect(p.read("known.yaml")).To(ContainSubstring("- scenario: \"bad\"\n  check: \"before-checks\"\n  reason: \"not looked into yet: expected turn refusal"))
+		Expect(p.read("known.yaml")).To(ContainSubstring("- scenario: \"bad\"\n  check: \"before-checks\"\n" +
+			"  reason: \"not looked into yet: expected turn refusal"))
 		Expect(p.run("run", "all", "--baseline", "known.yaml").code).To(Equal(0))
 		p.write("all/bad.txtar", strings.Replace(p.read("all/bad.txtar"), "refusal", "end_turn", 1))
 		got = p.run("run", "all", "--baseline", "known.yaml")
@@ -112,10 +120,12 @@ var _ = Describe("a flaky scenario", func() {
 	It("is shown as k of n in the console, the results and JUnit, and in a baseline as flaky", func() {
 		p := newPlace()
 		p.write("once", "#!/bin/sh\ntest -f "+p.dir+"/seen || { touch "+p.dir+"/seen; exit 1; }\n")
-		p.write("s.txtar", "# Moody.\ncheck moody\nprompt 'Say hello.'\nawait turn end_turn\nexec "+p.dir+"/once\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		p.write("s.txtar", "# Moody.\ncheck moody\nprompt 'Say hello.'\nawait turn end_turn\nexec "+p.dir+
+			"/once\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
 		got := p.run("run", "s.txtar", "--repeat", "3", "-j", "1", "--baseline-write", "known.yaml")
 		Expect(got.out).To(ContainSubstring("flaky: s passed 2 of 3 times"))
-		Expect(p.read("acp-test-out/results.json")).To(MatchRegexp(`"flaky": \[\s*\{\s*"id": "s",\s*"passed": 2,\s*"of": 3`))
+		Expect(p.read("acp-test-out/results.json")).
+			To(MatchRegexp(`"flaky": \[\s*\{\s*"id": "s",\s*"passed": 2,\s*"of": 3`))
 		Expect(strings.Count(p.read("acp-test-out/junit.xml"), "passed 2 of 3 times")).To(BeNumerically(">=", 3))
 		Expect(p.read("known.yaml")).To(HaveSuffix("  flaky: true\n"))
 	})
@@ -139,7 +149,8 @@ var _ = Describe("--against", func() {
 		got := p.run("run", "all", "--against", "acp-test-out", "--report", "markdown=sum.md")
 		Expect(got.code).To(Equal(1))
 		Expect(got.out).To(MatchRegexp(`(?m)^changed since reference \S+, 20\d\d-\d\d-\d\d \d\d:\d\d UTC:$`))
-		for _, line := range []string{"  a: the messages changed", "  b: was pass, is fail", "  b: check hello was pass, is fail", "  new: new, pass"} {
+		for _, line := range []string{"  a: the messages changed", "  b: was pass, is fail",
+			"  b: check hello was pass, is fail", "  new: new, pass"} {
 			Expect(got.out).To(ContainSubstring(line+"\n"), line)
 		}
 		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- agent_message .*"Hello\."`))
@@ -161,7 +172,8 @@ var _ = Describe("--against", func() {
 	})
 
 	It("needs a run", func() {
-		Expect(p.run("run", "all", "--against", "nowhere").err).To(Equal("acp-test: --against: open nowhere: no such file or directory\n"))
+		Expect(p.run("run", "all", "--against", "nowhere").err).
+			To(Equal("acp-test: --against: open nowhere: no such file or directory\n"))
 	})
 })
 
@@ -236,7 +248,8 @@ var _ = Describe("a run of what matters now", func() {
 	It("takes what changed since a commit, and what failed last", func() {
 		git := func(words ...string) {
 			GinkgoHelper()
-			c := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com"}, words...)...)
+			c := exec.Command("git", append([]string{"-c", "user.name=x", "-c", "user.email=x@example.com"},
+				words...)...)
 			c.Dir = p.dir
 			text, err := c.CombinedOutput()
 			Expect(err).NotTo(HaveOccurred(), string(text))
@@ -258,6 +271,7 @@ var _ = Describe("a run of what matters now", func() {
 		Expect(got.out).To(And(ContainSubstring("1 scenario"), ContainSubstring("b.txtar")))
 		got = p.run("run", "all", "--since", "nowhere")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(ContainSubstring("--since nowhere: this is neither a folder with results nor a commit; git says: "))
+		Expect(got.err).To(ContainSubstring("--since nowhere: this is neither a folder with results nor a " +
+			"commit; git says: "))
 	})
 })

@@ -51,10 +51,14 @@ const (
 type question struct{ wire, path, body string }
 
 var questions = []question{
-	{fakellm.OpenAIChat, "/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"hello in chat"}]}`},
-	{fakellm.OpenAIResponses, "/v1/responses", `{"model":"m","stream":true,"input":[{"role":"user","content":"hello in responses"}]}`},
-	{fakellm.Anthropic, "/v1/messages", `{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hello in messages"}]}`},
-	{fakellm.Gemini, "/v1beta/models/m:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"hello in gemini"}]}]}`},
+	{fakellm.OpenAIChat, "/v1/chat/completions",
+		`{"model":"m","stream":true,"messages":[{"role":"user","content":"hello in chat"}]}`},
+	{fakellm.OpenAIResponses, "/v1/responses",
+		`{"model":"m","stream":true,"input":[{"role":"user","content":"hello in responses"}]}`},
+	{fakellm.Anthropic, "/v1/messages",
+		`{"model":"m","max_tokens":9,"stream":true,"messages":[{"role":"user","content":"hello in messages"}]}`},
+	{fakellm.Gemini, "/v1beta/models/m:streamGenerateContent?alt=sse",
+		`{"contents":[{"role":"user","parts":[{"text":"hello in gemini"}]}]}`},
 }
 
 func (q question) ask(base string) string {
@@ -89,7 +93,9 @@ func otherServer() string {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(cli).To(BeAnExistingFile(), "the other fake server is not installed: run ci/install-npm ci/fakellm-npm")
 	fixtures := filepath.Join(GinkgoT().TempDir(), "hello.json")
-	Expect(os.WriteFile(fixtures, []byte(`{"fixtures":[{"match":{"userMessage":"hello"},"response":{"content":"Hello! There is more to say than one piece of a stream holds."}}]}`), 0o600)).To(Succeed())
+	Expect(os.WriteFile(fixtures, []byte(`{"fixtures":[{"match":{"userMessage":"hello"},`+
+		`"response":{"content":"Hello! There is more to say than one piece of a stream holds."}}]}`), 0o600)).
+		To(Succeed())
 	c := exec.Command("node", cli, "--port", "0", "--fixtures", fixtures, "--chunk-size", "7")
 	out, err := c.StdoutPipe()
 	Expect(err).NotTo(HaveOccurred())
@@ -121,7 +127,8 @@ var _ = Describe("fakellm --upstream", func() {
 			said = append(said, q.ask(rec.url))
 		}
 		// It is there already, should the recorder be killed.
-		Eventually(func() string { return p.read("talk.yaml") }).WithTimeout(time.Minute).Should(ContainSubstring("hello in gemini"))
+		Eventually(func() string { return p.read("talk.yaml") }).WithTimeout(time.Minute).
+			Should(ContainSubstring("hello in gemini"))
 		end := rec.stop()
 		Expect(end.code).To(Equal(0), "%s", end.err)
 		for _, text := range []string{p.read("talk.yaml"), p.read("talk.jsonl"), end.err} {
@@ -179,10 +186,12 @@ lanes: {no-tools: {main: true}}
 		p.write("talk.yaml", "replies: []\n")
 		got := p.run("fakellm", "--upstream", "http://127.0.0.1:1", "--record", "talk.yaml")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(Equal("acp-test: --record talk.yaml: the file exists already, and fakellm does not overwrite it\n"))
+		Expect(got.err).To(Equal("acp-test: --record talk.yaml: the file exists already, and fakellm does not " +
+			"overwrite it\n"))
 
 		end := p.fakellm("--upstream", "http://127.0.0.1:1", "--record", "none.yaml").stop()
 		Expect(end.code).To(Equal(2))
-		Expect(end.err).To(Equal("acp-test: --record none.yaml: nothing was recorded, because fakellm got no model request\n"))
+		Expect(end.err).To(Equal("acp-test: --record none.yaml: nothing was recorded, because fakellm got no " +
+			"model request\n"))
 	})
 })

@@ -50,16 +50,21 @@ var plants = []struct {
 	{"nothing", ofName, `"scenario":"s"`},
 	{"a program as a server", ofServers, `"mcpServers":[{"name":"m","command":"EVIL","args":["server"],"env":[]}]`},
 	{"a program that calls itself the canary", ofServers,
-		`"mcpServers":[{"name":"canary","command":"EVIL","args":["canary","OUT/log"],"env":[{"name":"LD_PRELOAD","value":"EVIL"}]}]`},
-	{"a program that calls itself broken", ofServers, `"mcpServers":[{"name":"broken","command":"EVIL","args":[],"env":[]}]`},
+		`"mcpServers":[{"name":"canary","command":"EVIL","args":["canary","OUT/log"],"env":[{"name":"LD_PRELOAD",` +
+			`"value":"EVIL"}]}]`},
+	{"a program that calls itself broken", ofServers,
+		`"mcpServers":[{"name":"broken","command":"EVIL","args":[],"env":[]}]`},
 	{"a server in capitals", ofServers, `"MCPServers":[{"name":"m","command":"EVIL","args":[],"env":[]}]`},
-	{"a second list of servers", ofServers, `"mcpServers":[],"mcpServers":[{"name":"m","command":"EVIL","args":[],"env":[]}]`},
+	{"a second list of servers", ofServers,
+		`"mcpServers":[],"mcpServers":[{"name":"m","command":"EVIL","args":[],"env":[]}]`},
 	{"servers by name", ofServers, `"mcpServers":[],"settings":{"m":{"command":"EVIL","args":[]}}`},
 	{"an address as a server", ofServers, `"mcpServers":[{"type":"http","name":"m","url":"URL","headers":[]}]`},
 	{"an address that calls itself the canary", ofServers,
-		`"mcpServers":[{"type":"http","name":"canary_http","url":"URL","headers":[{"name":"X-Canary-Token","value":"t"}]}]`},
+		`"mcpServers":[{"type":"http","name":"canary_http","url":"URL","headers":[{"name":"X-Canary-Token",` +
+			`"value":"t"}]}]`},
 	{"an address with events", ofServers, `"mcpServers":[{"type":"sse","name":"m","url":"URL","headers":[]}]`},
-	{"settings of an agent", ofServers, `"mcpServers":[],"_meta":{"claudeCode":{"options":{"executable":"EVIL","env":{"A":"EVIL"}}}}`},
+	{"settings of an agent", ofServers,
+		`"mcpServers":[],"_meta":{"claudeCode":{"options":{"executable":"EVIL","env":{"A":"EVIL"}}}}`},
 	{"variables", ofSet, `"set":{"LD_PRELOAD":"EVIL","PATH":"OUT","NODE_OPTIONS":"--require=EVIL","EVIL":"1"}`},
 	{"a file of HOME", ofSet, `"homeFiles":[{"path":".bashrc","text":"EVIL"}]`},
 	{"a file of HOME outside", ofSet, `"homeFiles":[{"path":"../../../../../../../../OUT/x","text":"EVIL"}]`},
@@ -82,7 +87,8 @@ var plants = []struct {
 	{"an absolute name", ofName, `"scenario":"OUT/s"`},
 	{"a name with lines", ofName, `"scenario":"s\nexec EVIL\n"`},
 	{"a name with control sequences", ofName, `"scenario":"s\u001b]0;x\u0007"`},
-	{"a server with control sequences", ofServers, `"mcpServers":[{"name":"m\u001b]0;x\u0007","command":"EVIL\u001b[2J","args":[]}]`},
+	{"a server with control sequences", ofServers,
+		`"mcpServers":[{"name":"m\u001b]0;x\u0007","command":"EVIL\u001b[2J","args":[]}]`},
 	{"a prompt with control sequences", ofPrompt, `"prompt":[{"type":"text","text":"Hi\u001b]0;x\u0007 \u001b[2J"}]`},
 	{"a file with lines", ofFile, `{"path":"x --\n-- llm.yaml","text":"EVIL"}`},
 	{"a variable with lines", ofSet, `"set":{"A=1\nexec EVIL\n#":"\nexec EVIL\n"}`},
@@ -108,16 +114,19 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 			var contacts atomic.Int32
 			web := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { contacts.Add(1) }))
 			defer web.Close()
-			evil, out, mark := filepath.Join(p.dir, "evil"), filepath.Join(p.dir, "outside"), filepath.Join(p.dir, "mark")
+			evil, out, mark := filepath.Join(p.dir, "evil"), filepath.Join(p.dir, "outside"),
+				filepath.Join(p.dir, "mark")
 			p.write("evil", "#!/bin/sh\ntouch "+mark+"\n")
 			p.write("outside/secret", "secret")
 			// The agent notes what it is given.
-			p.write("agent", fmt.Sprintf("#!/bin/sh\nexport -p >>%[1]s/env\nls -laR $HOME $HOME/../work >>%[1]s/files\n"+
+			p.write("agent", fmt.Sprintf("#!/bin/sh\nexport -p >>%[1]s/env\n"+
+				"ls -laR $HOME $HOME/../work >>%[1]s/files\n"+
 				"tee -a %[1]s/given | %[2]s refagent\n", p.dir, program))
 			for _, name := range []string{"env", "files", "given"} {
 				p.write(name, "")
 			}
-			text := strings.NewReplacer("EVIL", evil, "OUT", out, "URL", web.URL, "HUGE", strings.Repeat("x", 1<<20)).Replace(plant.text)
+			text := strings.NewReplacer("EVIL", evil, "OUT", out, "URL", web.URL, "HUGE", strings.Repeat("x", 1<<20)).
+				Replace(plant.text)
 			Expect(plant.at.MatchString(base)).To(BeTrue())
 			recording := plant.at.ReplaceAllString(base, text)
 			p.write("in/transcript.jsonl", ofSet.ReplaceAllString(recording, `"set":{}`))
@@ -167,19 +176,22 @@ var _ = Describe("a recording of a stranger", Ordered, ContinueOnFailure, func()
 		p := newPlace()
 		mark := filepath.Join(p.dir, "mark")
 		p.write("evil", "#!/bin/sh\necho $PLANTED >>"+mark+"\n")
-		server := fmt.Sprintf(`"mcpServers":[{"name":"m","command":%q,"args":["x"],"env":[]}]`, filepath.Join(p.dir, "evil"))
+		server := fmt.Sprintf(`"mcpServers":[{"name":"m","command":%q,"args":["x"],"env":[]}]`,
+			filepath.Join(p.dir, "evil"))
 		p.write("r.jsonl", ofServers.ReplaceAllLiteralString(base, server))
 		got := p.run("replay", "r.jsonl", "--against", "nothing")
 		Expect(got.out).To(And(ContainSubstring("a stand-in plays the MCP server m; --trust FILE runs the real one"),
 			ContainSubstring("the agent does not get the recorded variables PLANTED; --trust FILE passes them")))
 		Expect(mark).NotTo(BeAnExistingFile())
 		got = p.run("replay", "r.jsonl", "--against", "nothing", "--trust", "./r.jsonl")
-		Expect(got.err).To(Equal(fmt.Sprintf("acp-test: r.jsonl is trusted: the agent may start the MCP server m: %s x\n"+
+		Expect(got.err).To(Equal(fmt.Sprintf("acp-test: r.jsonl is trusted: the agent may start the MCP "+
+			"server m: %s x\n"+
 			"acp-test: r.jsonl is trusted: the agent gets the variable PLANTED=1\n", filepath.Join(p.dir, "evil"))))
 		Expect(mark).To(BeAnExistingFile())
 		Expect(p.run("replay", "r.jsonl", "--trust", "other.jsonl").err).To(Equal(
 			"acp-test: --trust other.jsonl: the command line does not name this recording\n"))
-		Expect(p.run("reduce", "r.jsonl").err).To(Equal("acp-test: r.jsonl: the recording gives the agent the variable PLANTED; " +
-			"if you trust it, use --trust r.jsonl\n"))
+		Expect(p.run("reduce", "r.jsonl").err).
+			To(Equal("acp-test: r.jsonl: the recording gives the agent the variable PLANTED; " +
+				"if you trust it, use --trust r.jsonl\n"))
 	})
 })

@@ -92,7 +92,8 @@ func (p *place) edit(settings, name string) ended {
 	}
 	ask("initialize", `{"protocolVersion":1,"clientCapabilities":{}}`)
 	session := ask("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, p.dir))
-	ask("session/prompt", fmt.Sprintf(`{"sessionId":"%v","prompt":[{"type":"text","text":"Good morning."}]}`, session["sessionId"]))
+	ask("session/prompt", fmt.Sprintf(`{"sessionId":"%v","prompt":[{"type":"text","text":"Good morning."}]}`,
+		session["sessionId"]))
 	in.Close()
 	_, _ = io.Copy(io.Discard, out)
 	return ended{status(c.Wait()), heard, said.String()}
@@ -107,76 +108,83 @@ func (p *place) files(pattern string) []string {
 }
 
 var _ = Describe("record --install", func() {
-	It("stands between a small editor and its agent, keeps what goes wrong for a report, and leaves no byte behind", func() {
-		p := newPlace()
-		p.write("dies", "#!/bin/sh\nread line\nexit 3\n")
-		p.write("dotfiles/zed.json", zedSettings)
-		Expect(os.Chmod(filepath.Join(p.dir, "dotfiles/zed.json"), 0o640)).To(Succeed())
-		Expect(os.MkdirAll(filepath.Join(p.dir, ".config/zed"), 0o755)).To(Succeed())
-		Expect(os.Symlink("../../dotfiles/zed.json", filepath.Join(p.dir, zed))).To(Succeed())
-		p.write("llm.yaml", "replies:\n  - - text: Good day.\n")
-		p.env = append(p.env, "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+p.fakellm("llm.yaml").url+"/v1")
+	It("stands between a small editor and its agent, keeps what goes wrong for a report, and leaves no byte behind",
+		func() {
+			p := newPlace()
+			p.write("dies", "#!/bin/sh\nread line\nexit 3\n")
+			p.write("dotfiles/zed.json", zedSettings)
+			Expect(os.Chmod(filepath.Join(p.dir, "dotfiles/zed.json"), 0o640)).To(Succeed())
+			Expect(os.MkdirAll(filepath.Join(p.dir, ".config/zed"), 0o755)).To(Succeed())
+			Expect(os.Symlink("../../dotfiles/zed.json", filepath.Join(p.dir, zed))).To(Succeed())
+			p.write("llm.yaml", "replies:\n  - - text: Good day.\n")
+			p.env = append(p.env, "OPENAI_API_KEY=k", "OPENAI_BASE_URL="+p.fakellm("llm.yaml").url+"/v1")
 
-		dry := p.run("record", "--install", "zed", "--dry-run")
-		Expect(dry.code).To(Equal(0), dry.err)
-		Expect(dry.out).To(And(ContainSubstring("\n-    \"mine\": { \"command\": \"acp-test\", \"args\": [\"refagent\", "),
-			ContainSubstring("\n+    \"mine\": { \"command\": \""+program+"\", \"args\": [\"record\", \"--ring=20,50MB,30d\", "),
-			HaveSuffix("\nNothing was written, because of --dry-run.\n"), Not(ContainSubstring("not-to-be-shown"))))
-		Expect(p.read(zed)).To(Equal(zedSettings))
+			dry := p.run("record", "--install", "zed", "--dry-run")
+			Expect(dry.code).To(Equal(0), dry.err)
+			Expect(dry.out).To(And(ContainSubstring("\n-    \"mine\": { \"command\": \"acp-test\", \"args\": "+
+				"[\"refagent\", "),
+				ContainSubstring("\n+    \"mine\": { \"command\": \""+program+
+					"\", \"args\": [\"record\", \"--ring=20,50MB,30d\", "),
+				HaveSuffix("\nNothing was written, because of --dry-run.\n"), Not(ContainSubstring("not-to-be-shown"))))
+			Expect(p.read(zed)).To(Equal(zedSettings))
 
-		got := p.run("record", "--install", "zed", "--llm")
-		Expect(got.code).To(Equal(0), got.err)
-		Expect(got.out).To(MatchRegexp(`(?s)Recorded from the next start of the agent on: mine, dies; left out: other: .*` +
-			`acp-test record --uninstall zed\n$`))
-		link, err := os.Lstat(filepath.Join(p.dir, zed))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(link.Mode().Type()).To(Equal(os.ModeSymlink))
-		there, err := os.Stat(filepath.Join(p.dir, zed))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(there.Mode().Perm()).To(Equal(os.FileMode(0o640)))
-		Expect(p.files("dotfiles/.*")).To(BeEmpty())
-		installed := p.read(zed)
-		Expect(p.run("record", "--install", "zed")).To(Equal(ended{2, "", "acp-test: " + filepath.Join(p.dir, zed) +
-			": already recorded: mine, dies; acp-test record --uninstall zed removes the recorder\n"}))
-		Expect(p.read(zed)).To(Equal(installed))
+			got := p.run("record", "--install", "zed", "--llm")
+			Expect(got.code).To(Equal(0), got.err)
+			Expect(got.out).To(MatchRegexp(`(?s)Recorded from the next start of the agent on: mine, dies; left ` +
+				`out: other: .*` +
+				`acp-test record --uninstall zed\n$`))
+			link, err := os.Lstat(filepath.Join(p.dir, zed))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(link.Mode().Type()).To(Equal(os.ModeSymlink))
+			there, err := os.Stat(filepath.Join(p.dir, zed))
+			Expect(err).NotTo(HaveOccurred())
+			Expect(there.Mode().Perm()).To(Equal(os.FileMode(0o640)))
+			Expect(p.files("dotfiles/.*")).To(BeEmpty())
+			installed := p.read(zed)
+			Expect(p.run("record", "--install", "zed")).To(Equal(ended{2, "", "acp-test: " + filepath.Join(p.dir, zed) +
+				": already recorded: mine, dies; acp-test record --uninstall zed removes the recorder\n"}))
+			Expect(p.read(zed)).To(Equal(installed))
 
-		seen := p.edit(zed, "mine")
-		Expect(seen.code).To(Equal(0), seen.err)
-		kept := p.files(store + "/kept/*.jsonl")
-		Expect(kept).To(HaveLen(1))
-		Expect(seen.err).To(ContainSubstring("acp-test: kept " + kept[0] + ": SHAPE of the agent: "))
-		Expect(p.run("keep")).To(Equal(ended{0, kept[0] + "\n", "for a bug report: acp-test reduce " + kept[0] +
-			" --issue bug.md -- AGENT…\n"}), "nothing is kept twice")
-		got = p.run("reduce", kept[0], "--issue", "bug.md", "--", "acp-test", "refagent", "--fault", "stop-reason-missing")
-		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(p.read("bug.md")).To(And(ContainSubstring("\n## Expected\n"), ContainSubstring("stopReason")))
+			seen := p.edit(zed, "mine")
+			Expect(seen.code).To(Equal(0), seen.err)
+			kept := p.files(store + "/kept/*.jsonl")
+			Expect(kept).To(HaveLen(1))
+			Expect(seen.err).To(ContainSubstring("acp-test: kept " + kept[0] + ": SHAPE of the agent: "))
+			Expect(p.run("keep")).To(Equal(ended{0, kept[0] + "\n", "for a bug report: acp-test reduce " + kept[0] +
+				" --issue bug.md -- AGENT…\n"}), "nothing is kept twice")
+			got = p.run("reduce", kept[0], "--issue", "bug.md", "--", "acp-test", "refagent", "--fault",
+				"stop-reason-missing")
+			Expect(got.code).To(Equal(0), got.out+got.err)
+			Expect(p.read("bug.md")).To(And(ContainSubstring("\n## Expected\n"), ContainSubstring("stopReason")))
 
-		seen = p.edit(zed, "dies")
-		Expect(seen.code).To(Equal(3))
-		Expect(seen.err).To(MatchRegexp("acp-test: kept " + p.dir + `/\S+-dies\.jsonl: `))
-		Expect(p.files(store + "/kept/*.jsonl")).To(HaveLen(2))
+			seen = p.edit(zed, "dies")
+			Expect(seen.code).To(Equal(3))
+			Expect(seen.err).To(MatchRegexp("acp-test: kept " + p.dir + `/\S+-dies\.jsonl: `))
+			Expect(p.files(store + "/kept/*.jsonl")).To(HaveLen(2))
 
-		meanwhile := strings.NewReplacer("of my own", "of ours", `"registry"`, `"registry", "env": {}`)
-		p.write("dotfiles/zed.json", meanwhile.Replace(installed))
-		Expect(p.run("record", "--uninstall", "zed").out).To(HaveSuffix("\nNo longer recorded: mine, dies. Recordings stay where they are.\n"))
-		Expect(p.read(zed)).To(Equal(meanwhile.Replace(zedSettings)))
-	})
+			meanwhile := strings.NewReplacer("of my own", "of ours", `"registry"`, `"registry", "env": {}`)
+			p.write("dotfiles/zed.json", meanwhile.Replace(installed))
+			Expect(p.run("record", "--uninstall", "zed").out).
+				To(HaveSuffix("\nNo longer recorded: mine, dies. Recordings stay where they are.\n"))
+			Expect(p.read(zed)).To(Equal(meanwhile.Replace(zedSettings)))
+		})
 
-	DescribeTable("is used by a small editor, and leaves the settings byte for byte as they were", func(file, agent, program string) {
-		p := newPlace()
-		src, err := os.ReadFile(filepath.Join("../../agents/testdata/settings", file))
-		Expect(err).NotTo(HaveOccurred())
-		p.write("s.json", string(src))
-		p.write("bin/"+program, "#!/bin/sh\nexec acp-test refagent\n")
-		p.env[0] = strings.Replace(p.env[0], "PATH=", "PATH="+p.dir+"/bin:", 1)
-		Expect(p.run("record", "--install", "s.json").code).To(Equal(0))
-		p.edit("s.json", agent)
-		recorded := p.files(store + "/*.jsonl")
-		Expect(recorded).To(HaveLen(1))
-		Expect(os.ReadFile(recorded[0])).To(ContainSubstring(`"agentInfo"`))
-		Expect(p.run("record", "--uninstall", "s.json").code).To(Equal(0))
-		Expect(p.read("s.json")).To(Equal(string(src)))
-	},
+	DescribeTable("is used by a small editor, and leaves the settings byte for byte as they were",
+		func(file, agent, program string) {
+			p := newPlace()
+			src, err := os.ReadFile(filepath.Join("../../agents/testdata/settings", file))
+			Expect(err).NotTo(HaveOccurred())
+			p.write("s.json", string(src))
+			p.write("bin/"+program, "#!/bin/sh\nexec acp-test refagent\n")
+			p.env[0] = strings.Replace(p.env[0], "PATH=", "PATH="+p.dir+"/bin:", 1)
+			Expect(p.run("record", "--install", "s.json").code).To(Equal(0))
+			p.edit("s.json", agent)
+			recorded := p.files(store + "/*.jsonl")
+			Expect(recorded).To(HaveLen(1))
+			Expect(os.ReadFile(recorded[0])).To(ContainSubstring(`"agentInfo"`))
+			Expect(p.run("record", "--uninstall", "s.json").code).To(Equal(0))
+			Expect(p.read("s.json")).To(Equal(string(src)))
+		},
 		Entry("Zed's", "zed.json", "Gemini CLI", "gemini"),
 		Entry("those of an older Zed", "zed-older.json", "Bare", "bare"),
 		Entry("JetBrains'", "jetbrains.json", "Bare", "bare"),
@@ -213,7 +221,8 @@ var _ = Describe("record --install", func() {
 			got := p.run("record", "--install", editor, "--ring=3,1MB", "--out", "r", "--", "my-agent", `say "hi"`)
 			Expect(got.code).To(Equal(0), got.err)
 			Expect(got.out).To(ContainSubstring(line))
-			Expect(p.run("record", "--uninstall", editor).out).To(Equal("Remove from your settings the lines that --install printed.\n"))
+			Expect(p.run("record", "--uninstall", editor).out).
+				To(Equal("Remove from your settings the lines that --install printed.\n"))
 		}
 	})
 })
@@ -243,7 +252,8 @@ var _ = Describe("record --ring", func() {
 		third := old("2026-01-02T03-04-05-c.jsonl", 49*time.Hour)
 		Expect(p.run("keep", third).code).To(Equal(0))
 		Expect(ring(p, hello, "9,1MB,2d", "acp-test", "refagent").code).To(Equal(0))
-		Expect(p.files("r/*.jsonl")).To(And(HaveLen(4), ContainElement(second), Not(ContainElement(third))), "it is too old")
+		Expect(p.files("r/*.jsonl")).To(And(HaveLen(4), ContainElement(second), Not(ContainElement(third))),
+			"it is too old")
 		Expect(p.files("r/kept/*")).To(ConsistOf(HaveSuffix("-a.jsonl")))
 
 		c := p.command("record", "--ring=1,1MB", "--out", "r", "--", "acp-test", "refagent")
@@ -275,20 +285,26 @@ var _ = Describe("record --ring", func() {
 		}
 		long.WriteString(`{"acp-test":3,"protocol":"1"}` + "\n")
 		entry(`"process","kind":"started","msg":{"pid":1}}`)
-		for i, ask := range []string{`initialize","msg":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}}`,
-			`session/new","msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}}`} {
+		for i, ask := range []string{`initialize","msg":{"jsonrpc":"2.0","id":0,"method":"initialize",` +
+			`"params":{"protocolVersion":1,"clientCapabilities":{}}}}`,
+			`session/new","msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w",` +
+				`"mcpServers":[]}}}`} {
 			entry(`"editor","kind":"request","id":%d,"method":"`+ask, i)
 			entry(`"agent","kind":"response","id":%d,"ref":%d,"msg":{"jsonrpc":"2.0","id":%d,"result":`+
 				[]string{`{"protocolVersion":1,"agentCapabilities":{}}`, `{"sessionId":"s"}`}[i]+`}}`, i, seq, i)
 		}
 		for i := 2; i < 200; i++ {
-			entry(`"editor","kind":"request","id":%d,"method":"session/prompt","session":"s","msg":{"jsonrpc":"2.0","id":%d,"method":"session/prompt",`+
+			entry(`"editor","kind":"request","id":%d,"method":"session/prompt","session":"s","msg":{"jsonrpc":"2.0",`+
+				`"id":%d,"method":"session/prompt",`+
 				`"params":{"sessionId":"s","prompt":[{"type":"text","text":"Prompt %d."}]}}}`, i, i, i)
 			asked := seq
-			entry(`"agent","kind":"notification","method":"session/update","session":"s","msg":{"jsonrpc":"2.0","method":"session/update",`+
-				`"params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}}`,
+			entry(`"agent","kind":"notification","method":"session/update","session":"s","msg":{"jsonrpc":"2.0",`+
+				`"method":"session/update",`+
+				`"params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text",`+
+				`"text":%q}}}}}`,
 				strings.Repeat("word ", 1000))
-			entry(`"agent","kind":"response","id":%d,"ref":%d,"msg":{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}}`, i, asked, i)
+			entry(`"agent","kind":"response","id":%d,"ref":%d,"msg":{"jsonrpc":"2.0","id":%d,`+
+				`"result":{"stopReason":"end_turn"}}}`, i, asked, i)
 		}
 		p.write("r/2026-01-02T03-04-05-long.jsonl", long.String())
 		Expect(p.run("keep", "r").code).To(Equal(0))
@@ -319,9 +335,11 @@ var _ = Describe("record --ring", func() {
 	},
 		Entry("of an agent that ends with an error", "", "exit 7", "the agent ended with status 7\n"),
 		Entry("of an agent that crashes", "", "kill -SEGV $$", "the agent was ended by SIGSEGV\n"),
-		Entry("with an error response", hello, `read l; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no"}}'; cat >/dev/null`,
+		Entry("with an error response", hello,
+			`read l; echo '{"jsonrpc":"2.0","id":0,"error":{"code":-32603,"message":"no"}}'; cat >/dev/null`,
 			"the agent answered initialize with error -32603 (#"),
-		Entry("that breaks a rule", hello, `read l; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; cat >/dev/null`, "SHAPE of the agent: "),
+		Entry("that breaks a rule", hello, `read l; echo '{"jsonrpc":"2.0","id":0,"result":{}}'; cat >/dev/null`,
+			"SHAPE of the agent: "),
 		Entry("of a correct session not", hello, "exec acp-test refagent", ""),
 	)
 

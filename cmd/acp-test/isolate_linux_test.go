@@ -45,7 +45,8 @@ var _ = Describe("run --isolate", func() {
 		p := newPlace()
 		p.write("hello.txtar", good)
 		p.write("notes/mine", "")
-		words := []string{"hello.txtar", "--", "sh", "-c", "cat " + filepath.Join(p.dir, "notes/mine") + " >&2 && exec acp-test refagent"}
+		words := []string{"hello.txtar", "--", "sh", "-c",
+			"cat " + filepath.Join(p.dir, "notes/mine") + " >&2 && exec acp-test refagent"}
 		e := p.run(append([]string{"run", "--isolate"}, words...)...)
 		Expect(e.code).To(Equal(1), "%s%s", e.out, e.err)
 		e = p.run(append([]string{"run", "--isolate", "--isolate-read", "notes"}, words...)...)
@@ -69,7 +70,8 @@ var _ = Describe("run --isolate", func() {
 // lacking runs the command in a user namespace that allows none of a kind.
 func lacking(p *place, kind string, words ...string) ([]byte, error) {
 	c := p.command(words...)
-	c.Args = append([]string{"sh", "-c", `echo 0 >/proc/sys/user/` + kind + ` && exec "$@"`, "sh", c.Path}, c.Args[1:]...)
+	c.Args = append([]string{"sh", "-c", `echo 0 >/proc/sys/user/` + kind + ` && exec "$@"`, "sh", c.Path},
+		c.Args[1:]...)
 	c.Path = "/bin/sh"
 	c.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,

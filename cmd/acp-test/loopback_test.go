@@ -41,7 +41,8 @@ func (p *place) listening(args ...string) string {
 // ask sends a request and returns the status of its answer.
 func ask(method, url, host, header, value string) int {
 	GinkgoHelper()
-	r, err := http.NewRequest(method, url, strings.NewReader(`{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[]}`))
+	r, err := http.NewRequest(method, url,
+		strings.NewReader(`{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[]}`))
 	Expect(err).NotTo(HaveOccurred())
 	r.Host = host
 	if header != "" {
@@ -73,7 +74,8 @@ var _ = Describe("a server on loopback", func() {
 		p := newPlace()
 		p.write("model.yaml", "replies: []\n")
 		p.write("run.jsonl", `{"threadId":"t","runId":"r","messages":[],"tools":[],"context":[]}`+"\n"+
-			`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`+"\n"+`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`+"\n")
+			`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`+"\n"+
+			`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`+"\n")
 		for _, server := range []struct{ method, args string }{
 			{"POST", "record --out web.jsonl --url " + endpoint.URL + "/agent"},
 			{"POST", "serve run.jsonl --protocol ag-ui --out served.jsonl --listen 127.0.0.1:0"},
@@ -90,7 +92,8 @@ var _ = Describe("a server on loopback", func() {
 				if server.method == "GET" && foreign[1] == "Sec-Fetch-Site" {
 					continue // its URL is a secret
 				}
-				Expect(ask(server.method, url, foreign[0], foreign[1], foreign[2])).To(Equal(http.StatusForbidden), server.args, foreign)
+				Expect(ask(server.method, url, foreign[0], foreign[1], foreign[2])).
+					To(Equal(http.StatusForbidden), server.args, foreign)
 			}
 			Expect(reached).To(BeEmpty(), server.args)
 			Expect(ask(server.method, url, at, "", "")).NotTo(Equal(http.StatusForbidden), server.args)
@@ -106,6 +109,7 @@ var _ = Describe("a server on loopback", func() {
 		for _, other := range []string{"admin", "agent/x", "../admin", "agent/../admin", "%2e%2e/admin", "/admin"} {
 			Expect(ask("POST", url+other, at, "", "")).NotTo(Equal(200), other)
 		}
-		Expect(reached).To(Equal([]string{"POST " + at + " /agent/?a=b", "POST localhost:1 /agent", "OPTIONS " + at + " /agent/?a=b"}))
+		Expect(reached).To(Equal([]string{"POST " + at + " /agent/?a=b", "POST localhost:1 /agent",
+			"OPTIONS " + at + " /agent/?a=b"}))
 	})
 })

@@ -46,7 +46,8 @@ func newPlace() *place {
 	p := &place{dir: GinkgoT().TempDir()}
 	tmp := filepath.Join(p.dir, ".tmp")
 	Expect(os.Mkdir(tmp, 0o755)).To(Succeed())
-	p.env = []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + tmp, "TERM=xterm",
+	p.env = []string{"PATH=" + filepath.Dir(program) + ":" + os.Getenv("PATH"), "HOME=" + p.dir, "TMPDIR=" + tmp,
+		"TERM=xterm",
 		"GIT_DISCOVERY_ACROSS_FILESYSTEM=1"} // git says the same wherever the folder is
 	return p
 }

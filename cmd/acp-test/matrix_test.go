@@ -59,7 +59,8 @@ var _ = Describe("matrix", func() {
 	})
 
 	It("keeps agents apart, and says of one that is not here how to get it", func() {
-		p.write("mine.yaml", "name: mine\ntitle: Mine\ncommand: [acp-test, refagent, --fault, cancel-end-turn]\nenv: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: x}\nmodel: {wire: openai-chat}\n")
+		p.write("mine.yaml", "name: mine\ntitle: Mine\ncommand: [acp-test, refagent, --fault, cancel-end-turn]\n"+
+			"env: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: x}\nmodel: {wire: openai-chat}\n")
 		p.write("away.yaml", "name: away\ncommand: [no-such-agent]\ninstall: {npm: no-such-agent@1.2.3}\n")
 		got := p.run(append([]string{"matrix", "reference", "./mine.yaml", "./away.yaml"}, few...)...)
 		Expect(got.code).To(Equal(1), got.err)

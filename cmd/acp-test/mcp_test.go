@@ -17,7 +17,8 @@ type inquiry struct{ *mcp.ClientSession }
 func (p *place) mcp(args ...string) inquiry {
 	GinkgoHelper()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
-	s, err := c.Connect(GinkgoT().Context(), &mcp.CommandTransport{Command: p.command(append([]string{"mcp"}, args...)...)}, nil)
+	s, err := c.Connect(GinkgoT().Context(),
+		&mcp.CommandTransport{Command: p.command(append([]string{"mcp"}, args...)...)}, nil)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(s.Close)
 	return inquiry{s}
@@ -69,7 +70,8 @@ var _ = Describe("mcp", func() {
 	var p *place
 	BeforeEach(func() {
 		p = newPlace()
-		Expect(p.run("run", "--fault", "cancel-error", "--run", idle+"|"+stream, "--out", "runs/one", "-q").code).To(Equal(1))
+		Expect(p.run("run", "--fault", "cancel-error", "--run", idle+"|"+stream, "--out", "runs/one", "-q").code).
+			To(Equal(1))
 	})
 
 	It("answers what a coding agent asks about a run, and changes nothing", func() {
@@ -77,13 +79,15 @@ var _ = Describe("mcp", func() {
 		a := p.mcp("runs")
 		Expect(a.tools()).To(ConsistOf("list", "causes", "failure", "frames", "findings", "diff", "explain"))
 		transcript := "one/" + stream + "/transcript.jsonl"
-		Expect(a.says("list", nil)).To(And(ContainSubstring("one/results.json  a run of reference"), ContainSubstring(transcript)))
+		Expect(a.says("list", nil)).To(And(ContainSubstring("one/results.json  a run of reference"),
+			ContainSubstring(transcript)))
 		Expect(a.says("causes", map[string]any{"run": "one"})).To(And(ContainSubstring("FAIL  CANCEL-REASON error"),
 			ContainSubstring(stream), Not(ContainSubstring(idle))))
 		Expect(a.says("failure", map[string]any{"run": "one", "scenario": stream})).To(And(ContainSubstring("observed"),
 			ContainSubstring("> #"), Not(ContainSubstring(p.dir))))
 		Expect(a.says("findings", map[string]any{"file": transcript})).To(ContainSubstring("CANCEL-REASON"))
-		Expect(a.says("explain", map[string]any{"topic": "CANCEL-REASON"})).To(ContainSubstring("An example that keeps CANCEL-REASON"))
+		Expect(a.says("explain", map[string]any{"topic": "CANCEL-REASON"})).
+			To(ContainSubstring("An example that keeps CANCEL-REASON"))
 		Expect(a.says("diff", map[string]any{"a": transcript, "b": "one/" + idle + "/transcript.jsonl"})).
 			To(ContainSubstring("session/cancel"))
 
@@ -92,7 +96,8 @@ var _ = Describe("mcp", func() {
 		some := a.says("frames", map[string]any{"file": transcript, "match": "session/cancel"})
 		Expect(strings.Split(strings.TrimSpace(some), "\n")).To(HaveLen(2), some) // the headline and one entry
 		Expect(a.says("frames", map[string]any{"file": transcript, "from": 2, "to": 3})).
-			To(And(ContainSubstring("#2 "), ContainSubstring("#3 "), Not(ContainSubstring("#1 ")), Not(ContainSubstring("#4 "))))
+			To(And(ContainSubstring("#2 "), ContainSubstring("#3 "), Not(ContainSubstring("#1 ")),
+				Not(ContainSubstring("#4 "))))
 		Expect(contents(filepath.Join(p.dir, "runs"))).To(Equal(before))
 		Expect(os.ReadDir(filepath.Join(p.dir, ".tmp"))).To(BeEmpty())
 	})
@@ -102,7 +107,8 @@ var _ = Describe("mcp", func() {
 		Expect(os.Symlink("../secret.jsonl", filepath.Join(p.dir, "runs/link.jsonl"))).To(Succeed())
 		Expect(os.Symlink("..", filepath.Join(p.dir, "runs/up"))).To(Succeed())
 		a := p.mcp("runs")
-		for _, name := range []string{"../secret.jsonl", filepath.Join(p.dir, "secret.jsonl"), "link.jsonl", "up/secret.jsonl"} {
+		for _, name := range []string{"../secret.jsonl", filepath.Join(p.dir, "secret.jsonl"), "link.jsonl",
+			"up/secret.jsonl"} {
 			for _, tool := range []string{"frames", "findings"} {
 				text, failed := a.call(tool, map[string]any{"file": name})
 				Expect(failed).To(BeTrue(), name)
@@ -119,7 +125,8 @@ var _ = Describe("mcp", func() {
 		} {
 			text, failed := a.call(tool, args)
 			Expect(failed).To(BeTrue(), text)
-			Expect(text).To(Or(ContainSubstring("missing closing )"), ContainSubstring("two"), ContainSubstring("cancel/never"),
+			Expect(text).To(Or(ContainSubstring("missing closing )"), ContainSubstring("two"),
+				ContainSubstring("cancel/never"),
 				ContainSubstring(`did you mean "CANCEL-REASON"`)))
 		}
 	})
@@ -130,11 +137,13 @@ var _ = Describe("mcp", func() {
 		Expect(a.says("run", map[string]any{"scenario": stream})).To(And(ContainSubstring("FAIL  "+stream),
 			ContainSubstring("--> session/cancel")))
 		p.write("runs/mine.txtar", good)
-		Expect(a.says("run", map[string]any{"scenario": "mine.txtar"})).To(And(ContainSubstring("ok "), ContainSubstring("Hello.")))
+		Expect(a.says("run", map[string]any{"scenario": "mine.txtar"})).
+			To(And(ContainSubstring("ok "), ContainSubstring("Hello.")))
 		p.write("runs/bug.txtar", "# A cancel.\nprompt 'Say hello.'\nawait gate held\ncancel\nawait turn cancelled\n"+
 			"-- llm.yaml --\nreplies:\n  - - gate: held\n")
 		Expect(a.says("reduce", map[string]any{"file": "bug.txtar"})).
-			To(And(ContainSubstring("CANCEL-REASON: "), ContainSubstring("\ncancel\n"), ContainSubstring("-- llm.yaml --")))
+			To(And(ContainSubstring("CANCEL-REASON: "), ContainSubstring("\ncancel\n"),
+				ContainSubstring("-- llm.yaml --")))
 		Expect(a.says("reduce", map[string]any{"file": "mine.txtar"})).To(ContainSubstring("nothing fails"))
 	})
 })

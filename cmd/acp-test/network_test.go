@@ -26,7 +26,8 @@ var _ = Describe("an agent over a network", func() {
 			at := p.listening("serve", "--listen", "127.0.0.1:0", "--out", "served", "--report", "text=served.txt")
 			got := p.run("run", "--url", strings.Replace(at, "http://", scheme, 1), "--no-smoke", "hello.txtar")
 			Expect(got.out).To(ContainSubstring("1 scenario: 1 pass"), got.err)
-			Eventually(func() []string { return p.files("served.txt") }).WithTimeout(20 * time.Second).ShouldNot(BeEmpty())
+			Eventually(func() []string { return p.files("served.txt") }).WithTimeout(20 * time.Second).
+				ShouldNot(BeEmpty())
 			Expect(p.read("served.txt")).To(ContainSubstring("PASS"))
 		}
 	})
@@ -36,18 +37,21 @@ var _ = Describe("an agent over a network", func() {
 		p.env = append(p.env, "TOKEN=s3cr3t-of-mine")
 		p.write("hello.txtar", hello)
 		p.write("agent.txtar", "role agent\non prompt {\n\ttext Hello.\n\tend end_turn\n}\n")
-		got := p.run("run", "--no-smoke", "hello.txtar", "--", "acp-test", "record", "--out", p.dir+"/stdio.jsonl", "--",
+		got := p.run("run", "--no-smoke", "hello.txtar", "--", "acp-test", "record", "--out", p.dir+"/stdio.jsonl",
+			"--",
 			"acp-test", "serve", p.dir+"/agent.txtar", "-q", "--out", p.dir+"/served")
 		Expect(got.out).To(ContainSubstring("1 scenario: 1 pass"), got.err)
 		for _, scheme := range []string{"http", "ws"} {
 			to := p.listening("serve", "agent.txtar", "--listen", "127.0.0.1:0", "--quiet", "--out", "served")
 			at := p.listening("record", "--protocol", "acp-v1", "--url", to, "--out", scheme+".jsonl")
-			got := p.run("run", "--url", scheme+strings.TrimPrefix(at, "http"), "--header", "Authorization:Bearer $TOKEN",
+			got := p.run("run", "--url", scheme+strings.TrimPrefix(at, "http"), "--header",
+				"Authorization:Bearer $TOKEN",
 				"--no-smoke", "hello.txtar")
 			Expect(got.out).To(ContainSubstring("1 scenario: 1 pass"), got.err)
 			recorded := p.read(scheme + ".jsonl")
 			Expect(recorded).NotTo(ContainSubstring("s3cr3t-of-mine"))
-			Expect(recorded).To(ContainSubstring(map[string]string{"http": `"form":"session"`, "ws": `"form":"websocket"`}[scheme]))
+			Expect(recorded).To(ContainSubstring(map[string]string{"http": `"form":"session"`,
+				"ws": `"form":"websocket"`}[scheme]))
 			got = p.run("diff", "stdio-2.jsonl", scheme+".jsonl")
 			Expect(got.code).To(BeZero(), got.out+got.err)
 			Expect(p.run("check", scheme+".jsonl").code).To(BeZero())
@@ -75,7 +79,8 @@ var _ = Describe("an agent over a network", func() {
 		Expect(got.code).To(BeZero(), got.out+got.err)
 		Expect(got.out).To(And(ContainSubstring("stream cut"), ContainSubstring("cancel lost"),
 			ContainSubstring("; 0 findings;")))
-		got = p.run("sweep", "--over", "http", "--run", "^tool-calls/read$", "--actions", "stream *", "--max", "16", "--confirm", "1",
+		got = p.run("sweep", "--over", "http", "--run", "^tool-calls/read$", "--actions", "stream *", "--max", "16",
+			"--confirm", "1",
 			"--fault", "cursor-gap")
 		Expect(got.out).To(MatchRegexp("; [1-9] findings?;"), got.err)
 	})
@@ -93,7 +98,8 @@ var _ = Describe("an agent over a network", func() {
 		p.write("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})))
 		for _, scheme := range []string{"https", "wss"} {
 			to := scheme + strings.TrimPrefix(secure.URL, "https") + at.Path
-			command := []string{"run", "--url", to, "--header", "Authorization:Bearer $TOKEN", "--out", scheme, "hello.txtar"}
+			command := []string{"run", "--url", to, "--header", "Authorization:Bearer $TOKEN", "--out", scheme,
+				"hello.txtar"}
 			Expect(p.run(command...).out).To(ContainSubstring("certificate"), "nobody trusts it yet")
 			trusted := *p
 			trusted.env = append(slices.Clone(p.env), "SSL_CERT_FILE=ca.pem")

@@ -23,10 +23,12 @@ var _ = Describe("serve without a file", func() {
 	It("does what the prompt says, and judges the editor", func() {
 		p := newPlace()
 		got := p.run("prompt", "--yolo", strings.Join([]string{"/say Hello $HOME.", "/think Deeply.",
-			"/stream one two", "/edit a.txt some words", "/read a.txt", "/run echo from-the-shell", "", "/nothing", "Words."}, "\n"),
+			"/stream one two", "/edit a.txt some words", "/read a.txt", "/run echo from-the-shell", "", "/nothing",
+			"Words."}, "\n"),
 			"--", "acp-test", "serve")
 		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(got.out).To(And(ContainSubstring("Hello $HOME.\none two\n"), ContainSubstring("There is no command /nothing."),
+		Expect(got.out).To(And(ContainSubstring("Hello $HOME.\none two\n"),
+			ContainSubstring("There is no command /nothing."),
 			ContainSubstring("/edit PATH TEXT"), ContainSubstring("You said: Words.")))
 		Expect(got.err).To(And(ContainSubstring("Deeply."), ContainSubstring("[tool] Read a.txt (read, completed)"),
 			ContainSubstring("from-the-shell")))
@@ -53,7 +55,8 @@ var _ = Describe("serve without a file", func() {
 
 	It("has the exit status 1 for an editor that breaks a rule", func() {
 		p := newPlace()
-		got := p.with(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`+"\n", "serve")
+		got := p.with(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`+"\n",
+			"serve")
 		Expect(got.code).To(Equal(1), got.err)
 		Expect(got.err).To(ContainSubstring("C-INIT-FIRST"))
 	})
@@ -75,7 +78,8 @@ var _ = Describe("serve without a file", func() {
 		for _, args := range [][]string{{"serve"}, {"serve", "m01"}} {
 			got := p.with("", args...)
 			Expect(got.code).To(Equal(2), got.err)
-			Expect(got.err).To(HavePrefix("\nthe editor sent nothing, so nothing was judged\nSKIP  editor without a name\n"))
+			Expect(got.err).To(HavePrefix("\nthe editor sent nothing, so nothing was judged\n" +
+				"SKIP  editor without a name\n"))
 		}
 	})
 
@@ -117,7 +121,8 @@ var _ = Describe("serve without a file", func() {
 			until("agentInfo")
 			fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{"cwd":"/","mcpServers":[]}}`)
 			session := regexp.MustCompile(`"sessionId":"[^"]+"`).FindString(until(`"id":2`))
-			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{%s,"prompt":[{"type":"text","text":"/say a\n/hold"}]}}`+
+			fmt.Fprintf(in, `{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{%s,"prompt":[{"type":"text",`+
+				`"text":"/say a\n/hold"}]}}`+
 				"\n", session)
 			until("agent_message_chunk")
 			if last != "" {
@@ -137,7 +142,8 @@ var _ = Describe("serve without a file", func() {
 
 	DescribeTable("has the name and the ways of a real agent", func(agent, name, choice string) {
 		p := newPlace()
-		got := p.run("prompt", "--yolo", "/say Hello.\n/run echo from-the-shell", "--", "acp-test", "serve", "--as", agent)
+		got := p.run("prompt", "--yolo", "/say Hello.\n/run echo from-the-shell", "--", "acp-test", "serve", "--as",
+			agent)
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		log, err := filepath.Glob(filepath.Join(p.dir, "acp-test-out", "*-obedient.jsonl"))
 		Expect(err).NotTo(HaveOccurred())
@@ -158,7 +164,8 @@ var _ = Describe("serve without a file", func() {
 	)
 
 	It("remembers the modes and options of that agent, and refuses others", func() {
-		got := newPlace().run("run", "--profile", "none", "--run", "^(mode/(set-idle|unknown|holds|effect-later)|option/(set-select|unknown|follows-mode|is-the-mode))$",
+		got := newPlace().run("run", "--profile", "none", "--run",
+			"^(mode/(set-idle|unknown|holds|effect-later)|option/(set-select|unknown|follows-mode|is-the-mode))$",
 			"--", "acp-test", "refagent", "--as", "claude-agent-acp")
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		Expect(got.out).To(And(ContainSubstring("8 scenarios: 8 pass"), Not(ContainSubstring("\nwarn "))))
@@ -172,15 +179,19 @@ var _ = Describe("serve without a file", func() {
 	},
 		Entry("one that asks", "gemini-cli", "false", "--mode", "default", "/edit a.txt words", false),
 		Entry("one that only plans", "gemini-cli", "true", "--mode", "plan", "/edit a.txt words", false),
-		Entry("one that lets edits pass", "claude-agent-acp", "false", "--mode", "acceptEdits", "/edit a.txt words", true),
-		Entry("one that lets edits pass asks before commands", "claude-agent-acp", "false", "--mode", "acceptEdits", "/run touch a.txt", false),
+		Entry("one that lets edits pass", "claude-agent-acp", "false", "--mode", "acceptEdits", "/edit a.txt words",
+			true),
+		Entry("one that lets edits pass asks before commands", "claude-agent-acp", "false", "--mode", "acceptEdits",
+			"/run touch a.txt", false),
 		Entry("one that asks for nothing", "qwen-code", "false", "--mode", "yolo", "/run touch a.txt", true),
 		Entry("the option for a mode", "opencode", "true", "--option", "mode=plan", "/edit a.txt words", false),
 	)
 
 	It("takes the commands that that agent lists", func() {
-		got := newPlace().run("prompt", "/review-branch main\n/none", "--", "acp-test", "serve", "--as", "zed-codex", "-q")
-		Expect(got.out).To(And(ContainSubstring("You gave the command /review-branch main\n"), ContainSubstring("There is no command /none.")))
+		got := newPlace().run("prompt", "/review-branch main\n/none", "--", "acp-test", "serve", "--as", "zed-codex",
+			"-q")
+		Expect(got.out).To(And(ContainSubstring("You gave the command /review-branch main\n"),
+			ContainSubstring("There is no command /none.")))
 	})
 
 	It("has a recording for each name", func() {
@@ -198,9 +209,11 @@ var _ = Describe("serve without a file", func() {
 		url := regexp.MustCompile(`http://\S+/`).FindString(lines.Text())
 		dies := false
 		post := func(thread, prompt string) string {
-			answer, err := http.Post(url, "application/json", strings.NewReader(fmt.Sprintf(`{"threadId":%q,"runId":"r","state":{},`+
-				`"messages":[{"id":"m","role":"user","content":%q}],"tools":[{"name":"pick","description":"","parameters":{}}],`+
-				`"context":[],"forwardedProps":{}}`, thread, prompt)))
+			answer, err := http.Post(url, "application/json",
+				strings.NewReader(fmt.Sprintf(`{"threadId":%q,"runId":"r","state":{},`+
+					`"messages":[{"id":"m","role":"user","content":%q}],"tools":[{"name":"pick","description":"",`+
+					`"parameters":{}}],`+
+					`"context":[],"forwardedProps":{}}`, thread, prompt)))
 			if dies && err != nil {
 				return "" // it was gone before it had answered
 			}
@@ -210,9 +223,11 @@ var _ = Describe("serve without a file", func() {
 			text, _ := io.ReadAll(answer.Body) // one that dies ends anyhow
 			return string(text)
 		}
-		Expect(post("1", "/say Hello.\n/edit a.txt words")).To(And(ContainSubstring(`"delta":"Hello.\n"`), ContainSubstring("RUN_FINISHED")))
+		Expect(post("1", "/say Hello.\n/edit a.txt words")).
+			To(And(ContainSubstring(`"delta":"Hello.\n"`), ContainSubstring("RUN_FINISHED")))
 		Expect(p.read("a.txt")).To(Equal("words"))
-		Expect(post("2", `/call pick {"colour":"red"}`)).To(And(ContainSubstring(`"toolCallName":"pick"`), ContainSubstring("pendingToolCallIds")))
+		Expect(post("2", `/call pick {"colour":"red"}`)).
+			To(And(ContainSubstring(`"toolCallName":"pick"`), ContainSubstring("pendingToolCallIds")))
 		Expect(post("3", "/run ls")).To(ContainSubstring(`"interrupts"`))
 		Expect(post("4", "/fail 401")).To(ContainSubstring("RUN_ERROR"))
 		Expect(post("5", "/call pick red")).To(ContainSubstring("/call takes the name of a tool and a JSON object"))
@@ -228,7 +243,8 @@ var _ = Describe("serve without a file", func() {
 })
 
 // greeting is how an editor with a name begins.
-const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{},` +
+const greeting = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1,` +
+	`"clientCapabilities":{},` +
 	`"clientInfo":{"name":"my-editor","version":"3"}}}` + "\n"
 
 var _ = Describe("an editor that says what its user saw", func() {
@@ -238,7 +254,8 @@ var _ = Describe("an editor that says what its user saw", func() {
 		node := filepath.Join(clients, "node_modules", "node", "bin", "node")
 		Expect(node).To(BeAnExistingFile(), "run ci/install-npm ci/editors")
 		p.env = append(p.env, "FAULT="+fault)
-		got := p.run("editors", "--run", "editors/(m06-odd-tool-calls|m07-permission-options|m12-noise|m14-request-ids)$", "-j", "3", "--", node,
+		got := p.run("editors", "--run",
+			"editors/(m06-odd-tool-calls|m07-permission-options|m12-noise|m14-request-ids)$", "-j", "3", "--", node,
 			filepath.Join(clients, "sdk-client.mjs"), agent)
 		checks = map[string]results.Verdict{}
 		for _, r := range p.results().Results {
@@ -270,7 +287,8 @@ var _ = Describe("an editor that says what its user saw", func() {
 	},
 		Entry("the last piece is lost", "last-lost", "seen-text", "the text ends before"),
 		Entry("a piece is shown twice", "doubled", "seen-text", "more than the agent said in it"),
-		Entry("updates are shown in another session", "elsewhere", "seen-text", "in session session-1 the text ends before"),
+		Entry("updates are shown in another session", "elsewhere", "seen-text",
+			"in session session-1 the text ends before"),
 		Entry("a permission is decided unseen", "asks-unseen", "seen-asks", "the user did not see call-1"),
 		Entry("a tool call is not shown", "calls-unseen", "seen-calls", "the user did not see"),
 	)
@@ -281,13 +299,15 @@ var _ = Describe("an editor that says what its user saw", func() {
 		p.write("seen.jsonl", `{"tells":["text"]}`+"\n"+`{"txt":"a"}`+"\n")
 		got := p.with(greeting, "serve")
 		Expect(got.code).To(Equal(2))
-		Expect(got.err).To(ContainSubstring("seen.jsonl: line 2: want tells, or session and one of text, call, asks, decides; got"))
+		Expect(got.err).To(ContainSubstring("seen.jsonl: line 2: want tells, or session and one of text, call, asks, " +
+			"decides; got"))
 	})
 })
 
 var _ = Describe("drawn agents", func() {
 	clients, _ := filepath.Abs("../../ci/editors")
-	client := []string{"--", filepath.Join(clients, "node_modules", "node", "bin", "node"), filepath.Join(clients, "sdk-client.mjs"), "{agent}"}
+	client := []string{"--", filepath.Join(clients, "node_modules", "node", "bin", "node"),
+		filepath.Join(clients, "sdk-client.mjs"), "{agent}"}
 
 	It("are the same for a seed, blame no correct editor, and run again", func() {
 		oneOf(5)
@@ -298,7 +318,8 @@ var _ = Describe("drawn agents", func() {
 		first := p.read("acp-test-out/drawn-0002.txtar")
 		got = p.run(append([]string{"editors", "acp-test-out/drawn-0002.txtar", "--out", "again"}, client...)...)
 		Expect(got.code).To(Equal(0), got.out+got.err)
-		Expect(p.run(append([]string{"editors", "--draw", "2", "--run", "nothing-matches"}, client...)...).code).To(Equal(2))
+		Expect(p.run(append([]string{"editors", "--draw", "2", "--run", "nothing-matches"}, client...)...).code).
+			To(Equal(2))
 		Expect(p.read("acp-test-out/drawn-0002.txtar")).To(Equal(first))
 	})
 
@@ -311,6 +332,7 @@ var _ = Describe("drawn agents", func() {
 		Expect(got.out).To(ContainSubstring(named))
 	},
 		Entry("that chooses what was not offered", "invents", 1, "C-PERM-OFFERED"),
-		Entry("that dies in its turn", "dies", 0, "the editor left during a turn that it had not cancelled: ended with status 1"),
+		Entry("that dies in its turn", "dies", 0,
+			"the editor left during a turn that it had not cancelled: ended with status 1"),
 	)
 })

@@ -18,14 +18,16 @@ import (
 // TestReferencePages compares docs/reference and docs/bugs.md with the program. ci/pages writes
 // them, by the flag -update.
 func TestReferencePages(t *testing.T) {
-	g := goldie.New(t, goldie.WithFixtureDir("../../docs/reference"), goldie.WithNameSuffix(".md"), goldie.WithDiffEngine(goldie.ClassicDiff))
+	g := goldie.New(t, goldie.WithFixtureDir("../../docs/reference"), goldie.WithNameSuffix(".md"),
+		goldie.WithDiffEngine(goldie.ClassicDiff))
 	all := pages(rootCommand(&host{}))
 	all["results"] = resultsPage(t)
 	ruleLink := regexp.MustCompile(`\(rules\.md#([^)]*)\)`)
 	for name, text := range all {
 		for _, link := range ruleLink.FindAllStringSubmatch(text, -1) {
 			if !strings.Contains(all["rules"], "\n### "+strings.ToUpper(link[1])+"\n") {
-				t.Errorf("docs/reference/%s.md links to rules.md#%s, which does not exist: mend cmd/acp-test/pages.go", name, link[1])
+				t.Errorf("docs/reference/%s.md links to rules.md#%s, which does not exist: mend cmd/acp-test/pages.go",
+					name, link[1])
 			}
 		}
 		const from = "<!-- Written from the program by ci/pages -->\n"
@@ -72,7 +74,9 @@ func resultsPage(t *testing.T) string {
 		return fmt.Sprint(s.Type)
 	}
 	var b strings.Builder
-	b.WriteString("# results.json\n\nThe outcome of a run, for programs. [results.schema.json](../schema/results.schema.json) is the same for validators. `version` changes when a reader of the older form would misunderstand the newer one.\n")
+	b.WriteString("# results.json\n\nThe outcome of a run, for programs. [results.schema.json]" +
+		"(../schema/results.schema.json) is the same for validators. `version` changes when a reader of the older " +
+		"form would misunderstand the newer one.\n")
 	table := func(title string, s *shape) {
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		if s.Description != "" {

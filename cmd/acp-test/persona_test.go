@@ -38,7 +38,8 @@ var _ = Describe("a known editor", func() {
 				Expect(f.Source).To(HavePrefix("https://"))
 			}
 			p := newPlace()
-			got := p.run("run", "--agent", "reference", "--editor", name, "--run", "^prompt-turn/text$", "--out", "out", "--no-smoke")
+			got := p.run("run", "--agent", "reference", "--editor", name, "--run", "^prompt-turn/text$", "--out", "out",
+				"--no-smoke")
 			Expect(got.code).To(BeZero(), got.out+got.err)
 			m := greeting(p, "out/prompt-turn/text")
 			Expect(m["id"]).To(BeNumerically("==", known.FirstID))
@@ -84,7 +85,8 @@ replies:
 		Expect(p.run(append([]string{"matrix", "reference"}, usual...)...).code).To(BeZero())
 		got := p.run(append([]string{"matrix", "reference", "--editor", "all"}, usual...)...)
 		Expect(got.code).To(Equal(1), got.out+got.err)
-		Expect(got.out).To(MatchRegexp(`(?m)^version +` + strings.Repeat(`1\.0\.0 +`, len(personas.Names())-1) + `1\.0\.0$`))
+		Expect(got.out).To(MatchRegexp(`(?m)^version +` + strings.Repeat(`1\.0\.0 +`, len(personas.Names())-1) +
+			`1\.0\.0$`))
 		Expect(got.out).To(MatchRegexp(`(?m)^ +\d+ +fail +reference-under-avante +CAP-GATE`))
 		Expect(got.out).To(ContainSubstring("--editor avante"))
 		Expect(got.out).NotTo(ContainSubstring("--editor zed"))

@@ -20,19 +20,25 @@ var _ = Describe("run --perturb", func() {
 	It("shows side by side what comes out differently, and why", func() {
 		// The reference agent, but another one from its third start on.
 		p.env = append(p.env, "STARTS="+p.dir)
-		p.write("agent", "#!/bin/sh\necho >> $STARTS/starts\nif [ \"$(wc -l < $STARTS/starts)\" -gt 2 ]; then exec acp-test refagent --fault text-twice; fi\nexec acp-test refagent\n")
-		got := p.run("run", "s.txtar", "--repeat", "4", "--perturb", "-j", "1", "--pass-env", "STARTS", "--profile", "none", "--", p.dir+"/agent")
+		p.write("agent", "#!/bin/sh\necho >> $STARTS/starts\nif [ \"$(wc -l < $STARTS/starts)\" -gt 2 ]; then exec "+
+			"acp-test refagent --fault text-twice; fi\nexec acp-test refagent\n")
+		got := p.run("run", "s.txtar", "--repeat", "4", "--perturb", "-j", "1", "--pass-env", "STARTS", "--profile",
+			"none", "--", p.dir+"/agent")
 		run := p.results()
 		Expect(run.Differences).To(HaveLen(1), got.out)
 		d := run.Differences[0]
-		Expect([]any{d.ID, d.Rounds, d.Times, d.How}).To(Equal([]any{"s", [2]int{1, 3}, 2, sweep.Perturb(1, "s", 3).How}))
-		Expect(got.out).To(ContainSubstring("differs: s, round 1 (pass) and round 3 (" + d.Verdicts[1].String() + "): the agent behaves differently"))
-		Expect(got.out).To(MatchRegexp(`(?m)^  <-- agent_message msg#1 "Hello\." +<-- agent_message msg#1 "Hello\."\n +\| <-- agent_message msg#2 "Hello\."$`))
+		Expect([]any{d.ID, d.Rounds, d.Times, d.How}).
+			To(Equal([]any{"s", [2]int{1, 3}, 2, sweep.Perturb(1, "s", 3).How}))
+		Expect(got.out).To(ContainSubstring("differs: s, round 1 (pass) and round 3 (" + d.Verdicts[1].String() +
+			"): the agent behaves differently"))
+		Expect(got.out).To(MatchRegexp(`(?m)^  <-- agent_message msg#1 "Hello\." +<-- agent_message msg#1 ` +
+			`"Hello\."\n +\| <-- agent_message msg#2 "Hello\."$`))
 		Expect(p.read("acp-test-out/report.html")).To(ContainSubstring(`"differences":[{"id":"s"`))
 	})
 
 	It("explains a run of version 2 by what is state there", func() {
-		p.write("two.txtar", "# Two.\nprotocol acp-v2\nprompt 'Hello.'\nawait turn\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
+		p.write("two.txtar", "# Two.\nprotocol acp-v2\nprompt 'Hello.'\nawait turn\n-- llm.yaml --\nreplies:\n"+
+			"  - - text: Hello.\n")
 		// The reference agent, which tells from its third start on that it runs after the next message.
 		p.env = append(p.env, "STARTS="+p.dir)
 		p.write("agent", "#!/bin/sh\necho >> $STARTS/starts\nif [ \"$(wc -l < $STARTS/starts)\" -gt 2 ]; then\n"+
@@ -41,9 +47,12 @@ var _ = Describe("run --perturb", func() {
 			"    printf '%s\\n' \"$line\"; if [ -n \"$held\" ]; then printf '%s\\n' \"$held\"; held=; fi\n"+
 			"  done\n"+
 			"else exec acp-test refagent --second\nfi\n")
-		got := p.run("run", "two.txtar", "--repeat", "3", "--perturb", "-j", "1", "--pass-env", "STARTS", "--profile", "none", "--", p.dir+"/agent")
+		got := p.run("run", "two.txtar", "--repeat", "3", "--perturb", "-j", "1", "--pass-env", "STARTS", "--profile",
+			"none", "--", p.dir+"/agent")
 		Expect(p.results().Differences).To(HaveLen(1), got.out)
-		Expect(p.results().Differences[0].Explanation).To(HavePrefix("the same messages in another order, a race in the agent: round 1 has “<-- state_update"), got.out)
+		Expect(p.results().Differences[0].Explanation).
+			To(HavePrefix("the same messages in another order, a race in the agent: round 1 has “<-- state_update"),
+				got.out)
 	})
 
 	It("says nothing where nothing differs, and how each round was perturbed", func() {

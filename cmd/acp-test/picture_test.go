@@ -57,7 +57,8 @@ func picture(command, text string) string {
 	const columns, wide, high = 112, 8, 20
 	lines = wrapped(lines, columns)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="monospace" font-size="13" fill="#e6edf3">
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="monospace" `+
+		`font-size="13" fill="#e6edf3">
 <title>acp-test run: one scenario passes, one fails, with the cause and what to do next</title>
 <rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>
 `, columns*wide+2*high, (len(lines)+2)*high)

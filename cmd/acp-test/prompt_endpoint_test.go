@@ -19,24 +19,29 @@ import (
 var _ = Describe("prompt of an endpoint of AG-UI", func() {
 	It("starts the one that a profile names, and shows its text and acts", func() {
 		p := newPlace()
-		p.write("m.yaml", "replies:\n  - - thinking: Let me see.\n    - text: I note it.\n    - tool: write_file\n      args: {path: note.txt, content: Noted.}\n"+
+		p.write("m.yaml", "replies:\n  - - thinking: Let me see.\n    - text: I note it.\n    - tool: write_file\n"+
+			"      args: {path: note.txt, content: Noted.}\n"+
 			"  - - text: Done.\n")
 		got := p.run("prompt", "--agent", "reference-ag-ui", "--llm", "m.yaml", "Note it.")
 		Expect(got).To(Equal(ended{0, "I note it.\nDone.\n", "[state] {}\n[step] model\n[thought] Let me see.\n" +
-			`[tool] write_file {"content":"Noted.","path":"note.txt"}` + "\n[result] The file is written.\n[step] model\n"}))
+			`[tool] write_file {"content":"Noted.","path":"note.txt"}` +
+			"\n[result] The file is written.\n[step] model\n"}))
 		Expect(p.read("note.txt")).To(Equal("Noted."))
 		got = p.run("prompt", "--agent", "reference-ag-ui", "-o", "jsonl", "Hello.")
-		Expect(got.out).To(MatchRegexp(`(?s)^\{[^\n]*"content":"Hello."[^\n]*\n[^\n]*"RUN_STARTED".*"RUN_FINISHED"[^\n]*\n$`))
+		Expect(got.out).To(MatchRegexp(`(?s)^\{[^\n]*"content":"Hello."[^\n]*\n[^\n]` +
+			`*"RUN_STARTED".*"RUN_FINISHED"[^\n]*\n$`))
 		Expect(got.err).To(BeEmpty())
 	})
 
 	// Each path answers in another way.
 	answers := map[string]string{
-		"/ends":       `{"type":"TEXT_MESSAGE_CHUNK","messageId":"a","delta":"One."}` + "|" + `{"type":"TEXT_MESSAGE_CHUNK","messageId":"b","delta":"Two."}` + `|{"type":"RUN_FINISHED"}`,
-		"/interrupts": `{"type":"RUN_FINISHED","outcome":{"type":"interrupt","interrupts":[{"id":"i","message":"Sure?"}]}}`,
-		"/fails":      `{"type":"RUN_ERROR","code":"E1","message":"no model"}`,
-		"/stops":      `{"type":"STEP_STARTED","stepName":"s"}`,
-		"/holds":      `{"type":"STEP_STARTED","stepName":"s"}`,
+		"/ends": `{"type":"TEXT_MESSAGE_CHUNK","messageId":"a","delta":"One."}` + "|" +
+			`{"type":"TEXT_MESSAGE_CHUNK","messageId":"b","delta":"Two."}` + `|{"type":"RUN_FINISHED"}`,
+		"/interrupts": `{"type":"RUN_FINISHED","outcome":{"type":"interrupt","interrupts":[{"id":"i",` +
+			`"message":"Sure?"}]}}`,
+		"/fails": `{"type":"RUN_ERROR","code":"E1","message":"no model"}`,
+		"/stops": `{"type":"STEP_STARTED","stepName":"s"}`,
+		"/holds": `{"type":"STEP_STARTED","stepName":"s"}`,
 	}
 	var p *place
 	var at string
@@ -63,16 +68,18 @@ var _ = Describe("prompt of an endpoint of AG-UI", func() {
 
 	It("says how the run ended, and tells it by the exit status", func() {
 		for path, want := range map[string]ended{
-			"/ends":       {0, "One.\nTwo.\n", ""},
-			"/interrupts": {1, "", "[interrupt] i Sure?\nacp-test: the run ended with an interrupt, which prompt cannot answer: a scenario can, with `resume`\n"},
-			"/fails":      {1, "", "acp-test: the run failed: E1 no model\n"},
-			"/stops":      {1, "", "[step] s\nacp-test: the answer is an incomplete run (truncated)\n"},
+			"/ends": {0, "One.\nTwo.\n", ""},
+			"/interrupts": {1, "", "[interrupt] i Sure?\nacp-test: the run ended with an interrupt, which prompt " +
+				"cannot answer: a scenario can, with `resume`\n"},
+			"/fails": {1, "", "acp-test: the run failed: E1 no model\n"},
+			"/stops": {1, "", "[step] s\nacp-test: the answer is an incomplete run (truncated)\n"},
 			"/other": {1, "", "acp-test: the answer is an incomplete run (refused): HTTP status 404: not here; " +
 				"if this is an ACP agent, use --protocol acp-v1\n"},
 		} {
 			Expect(p.run("prompt", "--url", at+path, "Hello.")).To(Equal(want), path)
 		}
-		Expect(p.run("prompt", "--url", at+"/holds", "--timeout", "50ms", "--exit-codes", "acp", "-o", "simple", "Hello.")).To(Equal(
+		Expect(p.run("prompt", "--url", at+"/holds", "--timeout", "50ms", "--exit-codes", "acp", "-o", "simple",
+			"Hello.")).To(Equal(
 			ended{124, "", "acp-test: the run took longer than 50ms (--timeout), and the connection was closed\n"}))
 	})
 

@@ -35,7 +35,8 @@ var _ = Describe("acp-test record --url", func() {
 		url := regexp.MustCompile(`http://\S+`).FindString(line)
 
 		post, err := http.NewRequest(http.MethodPost, url, strings.NewReader(
-			`{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"My key is `+key+`."}],"tools":[],"context":[]}`))
+			`{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"My key is `+key+
+				`."}],"tools":[],"context":[]}`))
 		Expect(err).NotTo(HaveOccurred())
 		post.Header.Set("Authorization", "Bearer "+key)
 		answer, err := http.DefaultClient.Do(post)
@@ -53,8 +54,9 @@ var _ = Describe("acp-test record --url", func() {
 		got = p.run("check", "empty.jsonl", "run.jsonl")
 		Expect(got.code).To(Equal(2))
 		Expect(got.out).To(And(ContainSubstring("ERROR empty.jsonl"), ContainSubstring("ok    run.jsonl")))
-		Expect(p.run("show", "run.jsonl").out).To(And(ContainSubstring("--> run t r"), ContainSubstring("<-- RUN_FINISHED t r"),
-			ContainSubstring(`end closed`)))
+		Expect(p.run("show", "run.jsonl").out).
+			To(And(ContainSubstring("--> run t r"), ContainSubstring("<-- RUN_FINISHED t r"),
+				ContainSubstring(`end closed`)))
 	})
 
 	It("makes what replay posts again to an endpoint", func() {
@@ -83,7 +85,8 @@ var _ = Describe("acp-test record --url", func() {
 
 		p.write("events.jsonl", `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`+"\n")
 		for args, says := range map[string]string{
-			"run.jsonl": "--url is missing", "run.jsonl --url x": `"x" is no URL`, "events.jsonl --url http://127.0.0.1:1": "nothing to replay",
+			"run.jsonl": "--url is missing", "run.jsonl --url x": `"x" is no URL`,
+			"events.jsonl --url http://127.0.0.1:1": "nothing to replay",
 		} {
 			got := p.run(append([]string{"replay"}, strings.Fields(args)...)...)
 			Expect(got.code).To(Equal(2), args)
@@ -94,10 +97,11 @@ var _ = Describe("acp-test record --url", func() {
 	It("says what does not go together", func() {
 		p := newPlace()
 		for args, says := range map[string]string{
-			"--url http://127.0.0.1:1 --out x -- agent":   "--url and an agent's command contradict each other",
-			"--url http://127.0.0.1:1 --out x --llm":      "--live and --llm cannot be used with --url",
-			"--url http://127.0.0.1:1":                    "--out FILE is missing",
-			"--url nowhere --out x":                       `"nowhere" is no URL of an endpoint: it needs http or https, and a host`,
+			"--url http://127.0.0.1:1 --out x -- agent": "--url and an agent's command contradict each other",
+			"--url http://127.0.0.1:1 --out x --llm":    "--live and --llm cannot be used with --url",
+			"--url http://127.0.0.1:1":                  "--out FILE is missing",
+			"--url nowhere --out x": `"nowhere" is no URL of an endpoint: it needs http or ` +
+				`https, and a host`,
 			"--url http://127.0.0.1:1 --listen x --out x": "--listen",
 		} {
 			got := p.run(append([]string{"record"}, strings.Fields(args)...)...)

@@ -27,7 +27,8 @@ func transcripts(p *place, match string) []string {
 }
 
 // of what an editor and an agent do with each other there is one of each kind.
-const variety = `^(prompt-turn/(text|many-chunks)|cancel/(mid-stream-at-gate|tool-running|by-request|fs-request-open)|` +
+const variety = `^(prompt-turn/(text|many-chunks)|cancel/(mid-stream-at-gate|tool-running|by-request|fs-req` +
+	`uest-open)|` +
 	`load/(fresh-process|after-kill-keeps)|session/(two-are-apart|three-at-once)|mcp/(stdio|http)|` +
 	`files/(unsaved-buffer|read-error)|terminal/cancel|auth/required|list/pages|elicitation/declined-with-content)$`
 
@@ -58,12 +59,14 @@ var _ = Describe("a session that was recorded", func() {
 		files := transcripts(p, "^prompt-turn/text$")
 		got := p.run("replay", files[0], "--fault", "stop-reason-unknown")
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(And(ContainSubstring("the messages differ from the recording"), ContainSubstring("-<-- end_turn")))
+		Expect(got.out).To(And(ContainSubstring("the messages differ from the recording"),
+			ContainSubstring("-<-- end_turn")))
 	})
 
 	It("is refused where it loads a session that is older than itself", func() {
 		p := newPlace()
-		got := p.run("run", "-q", "--run", "^load/fresh-process$", "--profile", "none", "--", "acp-test", "record", "--llm", "--out",
+		got := p.run("run", "-q", "--run", "^load/fresh-process$", "--profile", "none", "--", "acp-test", "record",
+			"--llm", "--out",
 			filepath.Join(p.dir, "rec")+"/", "--", "acp-test", "refagent")
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		files, err := filepath.Glob(filepath.Join(p.dir, "rec", "*.jsonl"))
@@ -82,13 +85,15 @@ var _ = Describe("a session that was recorded", func() {
 		p := newPlace()
 		files := transcripts(p, "^prompt-turn/text$")
 		for _, args := range [][]string{
-			{"replay", files[0], "--out", "suites"}, {"run", "-q", "--run", "^prompt-turn/text$", "--out", "suites", "--against", "suites"},
+			{"replay", files[0], "--out", "suites"},
+			{"run", "-q", "--run", "^prompt-turn/text$", "--out", "suites", "--against", "suites"},
 		} {
 			before, err := os.ReadFile(files[0])
 			Expect(err).NotTo(HaveOccurred())
 			for range 3 {
 				got := p.run(args...)
-				Expect(got.err).To(ContainSubstring("this command reads files in suites, so the results go to suites-2"))
+				Expect(got.err).To(ContainSubstring("this command reads files in suites, so the results go " +
+					"to suites-2"))
 				after, err := os.ReadFile(files[0])
 				Expect(err).NotTo(HaveOccurred())
 				Expect(after).To(Equal(before))
@@ -136,10 +141,12 @@ turns:
 		fault := []string{"--fault", "tool-without-title"}
 		got := p.run(append([]string{"run", "-q", "long.txtar", "--out", "o"}, fault...)...)
 		Expect(got.code).To(Equal(1), got.out+got.err)
-		got = p.run(append([]string{"reduce", "o/long/transcript.jsonl", "--out", "small.txtar", "--issue", "issue.md"}, fault...)...)
+		got = p.run(append([]string{"reduce", "o/long/transcript.jsonl", "--out", "small.txtar", "--issue", "issue.md"},
+			fault...)...)
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		small := p.read("small.txtar")
-		Expect(small).To(And(ContainSubstring("prompt main 'Three: read it.'"), ContainSubstring("# Run: acp-test run small.txtar"),
+		Expect(small).To(And(ContainSubstring("prompt main 'Three: read it.'"),
+			ContainSubstring("# Run: acp-test run small.txtar"),
 			Not(ContainSubstring("Two.")), Not(ContainSubstring("b.txt"))))
 		Expect(p.run("lint", "small.txtar")).To(Equal(ended{0, "1 scenario passes\n", ""}))
 		Expect(p.run(append([]string{"run", "-q", "small.txtar"}, fault...)...).code).To(Equal(1))

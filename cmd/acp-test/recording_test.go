@@ -55,7 +55,8 @@ func recorded() *place {
 	GinkgoHelper()
 	p := newPlace()
 	p.write("session.txtar", session)
-	got := p.run("run", "session.txtar", "--agent", "reference", "--", "acp-test", "record", "--out", filepath.Join(p.dir, "session.jsonl"), "--llm", "--", "acp-test", "refagent")
+	got := p.run("run", "session.txtar", "--agent", "reference", "--", "acp-test", "record", "--out",
+		filepath.Join(p.dir, "session.jsonl"), "--llm", "--", "acp-test", "refagent")
 	Expect(got.code).To(Equal(0), got.out+got.err)
 	return p
 }
@@ -78,7 +79,8 @@ var _ = Describe("paths of a recorded session", func() {
 
 	It("are those of now where a profile masks the name of the run's folder", func() {
 		p := newPlace()
-		p.write("mine.yaml", "name: mine\ncommand: [acp-test, refagent]\nenv: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: x}\n"+
+		p.write("mine.yaml", "name: mine\n"+
+			"command: [acp-test, refagent]\nenv: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: x}\n"+
 			"model: {wire: openai-chat}\nnormalize: {replace: [{pattern: 'acp-test-run-\\d+', with: RUN}]}\n")
 		got := p.run("run", "--run", "^(files/outside|mcp/handshake)$", "--profile", "none", "--", "acp-test", "record",
 			"--out", filepath.Join(p.dir, "r.jsonl"), "--llm=$LLM/v1", "--", "acp-test", "refagent")
@@ -91,14 +93,18 @@ var _ = Describe("paths of a recorded session", func() {
 var _ = Describe("record --llm", func() {
 	It("says that requests go to the vendor, and that the agent never asked", func() {
 		p := newPlace()
-		p.write("silent.sh", "#!/bin/sh\nunset OPENAI_BASE_URL\nexport OPENAI_BASE_URL=\"$ELSEWHERE\"\nexec "+program+" refagent\n")
+		p.write("silent.sh", "#!/bin/sh\nunset OPENAI_BASE_URL\nexport OPENAI_BASE_URL=\"$ELSEWHERE\"\nexec "+program+
+			" refagent\n")
 		Expect(os.Chmod(filepath.Join(p.dir, "silent.sh"), 0o755)).To(Succeed())
 		p.write("s.txtar", "prompt 'Hello.'\nawait turn\n-- llm.yaml --\nreplies:\n  - - text: Hello.\n")
-		got := p.run("run", "s.txtar", "-v", "--profile", "none", "--env", "ELSEWHERE=$LLM/v1", "--env", "ANTHROPIC_BASE_URL=",
-			"--", "acp-test", "record", "--out", filepath.Join(p.dir, "r.jsonl"), "--llm", "--", filepath.Join(p.dir, "silent.sh"))
+		got := p.run("run", "s.txtar", "-v", "--profile", "none", "--env", "ELSEWHERE=$LLM/v1", "--env",
+			"ANTHROPIC_BASE_URL=",
+			"--", "acp-test", "record", "--out", filepath.Join(p.dir, "r.jsonl"), "--llm", "--",
+			filepath.Join(p.dir, "silent.sh"))
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		said := p.read("acp-test-out/s/transcript.jsonl")
-		for _, text := range []string{"the agent sent no model request through the recorder, so no model reply was saved",
+		for _, text := range []string{"the agent sent no model request through the recorder, so no model " +
+			"reply was saved",
 			"ANTHROPIC_BASE_URL is not set: https://api.anthropic.com)"} {
 			Expect(strings.Count(said, text)).To(Equal(1), said)
 			Expect(strings.Count(p.read("r.jsonl"), text)).To(Equal(1))
@@ -112,7 +118,8 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 	BeforeAll(func() { p = recorded() })
 
 	It("is on the disk without what it should not hold", func() {
-		Expect(p.read("session.llm.yaml")).To(And(ContainSubstring(`text: "I'll rename it, for $5."`), ContainSubstring("fail: {hang: true}")))
+		Expect(p.read("session.llm.yaml")).
+			To(And(ContainSubstring(`text: "I'll rename it, for $5."`), ContainSubstring("fail: {hang: true}")))
 		info, err := os.Stat(filepath.Join(p.dir, "session.jsonl"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
@@ -136,8 +143,10 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 		got := p.run("replay", "session.jsonl", "--agent", "reference", "--fault", "cancel-end-turn-settled")
 		Expect(got.code).To(Equal(1))
 		Expect(got.out).To(MatchRegexp(`(?m)^ +-<-- cancelled\n +\+<-- end_turn$`))
-		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden").err).To(HaveSuffix("--update writes it\n"))
-		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden", "--update").code).To(Equal(0))
+		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden").err).
+			To(HaveSuffix("--update writes it\n"))
+		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden", "--update").code).
+			To(Equal(0))
 		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "golden").code).To(Equal(0))
 		Expect(p.run("replay", "session.jsonl", "--agent", "reference", "--against", "nothing").code).To(Equal(0))
 		Expect(p.results().Results[0].Golden.State).To(Equal("off"))
@@ -147,7 +156,8 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 		got := p.run("convert", "session.jsonl", "--to", "scenario", "--agent", "reference", "--out", "again.txtar")
 		Expect(got).To(Equal(ended{}))
 		Expect(p.read("again.txtar")).To(ContainSubstring(`prompt main 'Rename foo'$NL'to bar in main.go.'`))
-		Expect(p.read("golden/reference/again.golden")).To(ContainSubstring("\n<-- agent_message msg#1 \"I'll rename it, for $5.\"\n"))
+		Expect(p.read("golden/reference/again.golden")).
+			To(ContainSubstring("\n<-- agent_message msg#1 \"I'll rename it, for $5.\"\n"))
 		Expect(p.run("lint", "again.txtar").code).To(Equal(0))
 		got = p.run("run", "again.txtar", "--golden-required")
 		Expect(got.code).To(Equal(0), got.out)
@@ -179,7 +189,8 @@ var _ = Describe("a recorded session, with the model's side", Ordered, func() {
 	It("has what the model said when a crash cut its answer off", func() {
 		var kept []string
 		for line := range strings.Lines(p.read("session.jsonl")) {
-			if strings.Contains(line, `"kind":"model-answer","msg":{"n":3,`) || strings.Contains(line, `"kind":"model-aborted"`) {
+			if strings.Contains(line, `"kind":"model-answer","msg":{"n":3,`) ||
+				strings.Contains(line, `"kind":"model-aborted"`) {
 				continue
 			}
 			if strings.Contains(line, `"method":"session/load"`) {
@@ -268,12 +279,16 @@ replies:
   - - text: It rained all night.
 `)
 		Expect(p.run("run", "story.txtar").code).To(Equal(0))
-		said := regexp.MustCompile(`(?m)^#(\d+) .* agent_message_chunk`).FindStringSubmatch(p.run("show", "acp-test-out/story").out)
+		said := regexp.MustCompile(`(?m)^#(\d+) .* agent_message_chunk`).
+			FindStringSubmatch(p.run("show", "acp-test-out/story").out)
 		Expect(said).To(HaveLen(2))
-		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1000").err).To(ContainSubstring("the recording has no entry #1000: its last one is #"))
-		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1").err).To(ContainSubstring("no turn is open at #1"))
+		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1000").err).
+			To(ContainSubstring("the recording has no entry #1000: its last one is #"))
+		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", "1").err).
+			To(ContainSubstring("no turn is open at #1"))
 
-		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", said[1], "--out", "cancel.txtar").code).To(Equal(0))
+		Expect(p.run("convert", "acp-test-out/story", "--cancel-at", said[1], "--out", "cancel.txtar").code).
+			To(Equal(0))
 		Expect(p.read("cancel.txtar")).To(ContainSubstring("check CANCEL-001\ncancel main\nawait turn cancelled\n"))
 		Expect(p.run("run", "cancel.txtar").code).To(Equal(0))
 		Expect(p.run("run", "cancel.txtar", "--fault", "cancel-end-turn").code).To(Equal(1))
@@ -283,7 +298,8 @@ replies:
 		p := newPlace()
 		Expect(p.with(hello, "record", "--out", "r.jsonl", "--", "acp-test", "refagent").code).To(Equal(0))
 		got := p.run("convert", "r.jsonl", "--out", "r.txtar")
-		Expect(got).To(Equal(ended{0, "", "acp-test: r.txtar gets no golden: no profile fits the recorded agent; name one with --agent\n"}))
+		Expect(got).To(Equal(ended{0, "",
+			"acp-test: r.txtar gets no golden: no profile fits the recorded agent; name one with --agent\n"}))
 		Expect(p.run("convert", "r.jsonl").out).To(Equal("# Recorded: r.\n\ncheck recorded\ninitialize\n"))
 	})
 })
@@ -317,7 +333,8 @@ var _ = Describe("record", func() {
 	It("prints what is wrong while it goes on, to stderr or a socket", func() {
 		p := newPlace()
 		wrong := hello + `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{}}` + "\n"
-		Expect(p.with(wrong, "record", "--live", "--out", "r.jsonl", "--", "acp-test", "refagent").err).To(ContainSubstring("acp-test: fail of the client: "))
+		Expect(p.with(wrong, "record", "--live", "--out", "r.jsonl", "--", "acp-test", "refagent").err).
+			To(ContainSubstring("acp-test: fail of the client: "))
 		l, err := net.Listen("unix", filepath.Join(p.dir, "sock"))
 		Expect(err).NotTo(HaveOccurred())
 		defer l.Close()
@@ -332,22 +349,28 @@ var _ = Describe("record", func() {
 			_, _ = b.ReadFrom(c)
 			heard <- b.String()
 		}()
-		Expect(p.with(wrong, "record", "--live="+filepath.Join(p.dir, "sock"), "--out", "s.jsonl", "--", "acp-test", "refagent").err).NotTo(ContainSubstring("acp-test: "))
+		Expect(p.with(wrong, "record", "--live="+filepath.Join(p.dir, "sock"), "--out", "s.jsonl", "--", "acp-test",
+			"refagent").err).NotTo(ContainSubstring("acp-test: "))
 		Eventually(heard).Should(Receive(ContainSubstring("acp-test: fail of the client: ")))
 	})
 
 	It("takes out what is secret", func() {
 		p := newPlace()
 		p.env = append(p.env, "MY_API_KEY=very-secret-value")
-		in := hello + `{"jsonrpc":"2.0","method":"_x","params":{"a":"very-secret-value","b":"ticket-4711","c":"plain"}}` + "\n"
-		Expect(p.with(in, "record", "--redact", `ticket-\d+`, "--out", "r.jsonl", "--", "acp-test", "refagent").code).To(Equal(0))
-		Expect(p.read("r.jsonl")).To(And(Not(ContainSubstring("very-secret-value")), Not(ContainSubstring("4711")), ContainSubstring(`"c":"plain"`)))
+		in := hello + `{"jsonrpc":"2.0","method":"_x","params":{"a":"very-secret-value","b":"ticket-4711",` +
+			`"c":"plain"}}` + "\n"
+		Expect(p.with(in, "record", "--redact", `ticket-\d+`, "--out", "r.jsonl", "--", "acp-test", "refagent").code).
+			To(Equal(0))
+		Expect(p.read("r.jsonl")).To(And(Not(ContainSubstring("very-secret-value")), Not(ContainSubstring("4711")),
+			ContainSubstring(`"c":"plain"`)))
 	})
 
 	It("leaves no empty file of an agent that is not there", func() {
 		p := newPlace()
 		got := p.run("record", "--out", "r.jsonl", "--", "no-such-agent")
-		Expect(got).To(Equal(ended{2, "", `acp-test: starting agent "no-such-agent": exec: "no-such-agent": executable file not found in $PATH` + "\n"}))
+		Expect(got).To(Equal(ended{2, "",
+			`acp-test: starting agent "no-such-agent": exec: "no-such-agent": executable file not found in $PATH` +
+				"\n"}))
 		Expect(filepath.Join(p.dir, "r.jsonl")).NotTo(BeAnExistingFile())
 	})
 })
@@ -368,10 +391,13 @@ func forms() map[string]string {
 		if f.dir == "a2c" {
 			long, short = "agent-to-editor", "inbound"
 		}
-		fmt.Fprintf(&flow, `{"seq":%d,"at":"2026-01-02T03:04:05.%03dZ","direction":%q,"message":%s}`+"\n", i, i, short, f.raw)
+		fmt.Fprintf(&flow, `{"seq":%d,"at":"2026-01-02T03:04:05.%03dZ","direction":%q,"message":%s}`+"\n", i, i, short,
+			f.raw)
 		messages = append(messages, map[string]any{"timestamp": 1000 + i, "direction": long, "raw": f.raw})
 	}
-	export, err := json.Marshal(map[string]any{"version": 1, "tool": map[string]any{"name": "acp-devtools", "version": "1"}, "session": map[string]any{"agentCommand": "x"}, "messages": messages})
+	export, err := json.Marshal(map[string]any{"version": 1,
+		"tool": map[string]any{"name": "acp-devtools", "version": "1"}, "session": map[string]any{"agentCommand": "x"},
+		"messages": messages})
 	Expect(err).NotTo(HaveOccurred())
 	zed := `[
   {"_direction": "outgoing", "_type": "request", "id": 0, "method": "initialize", "params": {"protocolVersion": 1}},
@@ -381,31 +407,39 @@ func forms() map[string]string {
   }},
   {"_direction": "incoming", "_type": "response", "id": 1, "method": "session/new", "params": {"sessionId": "s"}}
 ]`
-	return map[string]string{"lines.jsonl": lines.String(), "flow.jsonl": flow.String(), "export.json": string(export), "zed.json": zed}
+	return map[string]string{"lines.jsonl": lines.String(), "flow.jsonl": flow.String(), "export.json": string(export),
+		"zed.json": zed}
 }
 
 var _ = Describe("a load that is refused while a turn goes on", func() {
 	It("is replayed, on whichever side of it the turn's text comes", func() {
 		p := newPlace()
 		p.write("agent.txtar", "# It refuses to load what runs.\nrole agent\ncapabilities loadSession=true\n"+
-			"on prompt {\n  text 'Begun.'\n  update '{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c\",\"title\":\"Look.\",\"status\":\"completed\"}'\n  await cancel\n  end cancelled\n}\n"+
+			"on prompt {\n"+
+			"  text 'Begun.'\n  update '{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"c\",\"title\":\"Look.\","+
+			"\"status\":\"completed\"}'\n  await cancel\n  end cancelled\n}\n"+
 			"on load {\n  error -32600 'It is at work.'\n}\n")
 		update := func(u string) string {
-			return `{"dir":"a2c","frame":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` + u + `}}}` + "\n"
+			return `{"dir":"a2c","frame":{"jsonrpc":"2.0","method":"session/update",` +
+				`"params":{"sessionId":"s","update":` + u + `}}}` + "\n"
 		}
-		p.write("r.jsonl", `{"dir":"c2a","frame":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}}
+		p.write("r.jsonl", `{"dir":"c2a","frame":{"jsonrpc":"2.0","id":0,"method":"initialize",`+
+			`"params":{"protocolVersion":1,"clientCapabilities":{}}}}
 {"dir":"a2c","frame":{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true}}}}
 {"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}}
 {"dir":"a2c","frame":{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}}
-{"dir":"c2a","frame":{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}}}
+{"dir":"c2a","frame":{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s",`+
+			`"prompt":[{"type":"text","text":"hi"}]}}}
 `+update(`{"sessionUpdate":"tool_call","toolCallId":"c","title":"Look.","status":"completed"}`)+
-			`{"dir":"c2a","frame":{"jsonrpc":"2.0","id":3,"method":"session/load","params":{"sessionId":"s","cwd":"/w","mcpServers":[]}}}
+			`{"dir":"c2a","frame":{"jsonrpc":"2.0","id":3,"method":"session/load","params":{"sessionId":"s",`+
+			`"cwd":"/w","mcpServers":[]}}}
 `+update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Begun."}}`)+
 			`{"dir":"a2c","frame":{"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"It is at work."}}}
 {"dir":"c2a","frame":{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}}
 {"dir":"a2c","frame":{"jsonrpc":"2.0","id":2,"result":{"stopReason":"cancelled"}}}
 `)
-		got := p.run("replay", "r.jsonl", "--against", "nothing", "-v", "--patience", "5s", "--", "acp-test", "serve", filepath.Join(p.dir, "agent.txtar"))
+		got := p.run("replay", "r.jsonl", "--against", "nothing", "-v", "--patience", "5s", "--", "acp-test", "serve",
+			filepath.Join(p.dir, "agent.txtar"))
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		Expect(p.results().Results[0].Notes).NotTo(ContainElement(ContainSubstring("the replay sent the editor's #")))
 	})
@@ -417,11 +451,14 @@ var _ = Describe("a recorded session of version 2", func() {
 		p.write("s.txtar", "protocol acp-v2\n# Two prompts, the first one held.\nprompt 'Begin.'\nawait gate held\n"+
 			"release held\nawait turn\nprompt 'Go on.'\nawait turn\n-- llm.yaml --\n"+
 			"turns:\n  - - - text: Begun.\n      - gate: held\n      - text: \" Ended.\"\n  - - - text: Gone on.\n")
-		got := p.run("run", "s.txtar", "--agent", "reference-acp-v2", "--", "acp-test", "record", "--out", filepath.Join(p.dir, "r.jsonl"), "--llm", "--", "acp-test", "refagent")
+		got := p.run("run", "s.txtar", "--agent", "reference-acp-v2", "--", "acp-test", "record", "--out",
+			filepath.Join(p.dir, "r.jsonl"), "--llm", "--", "acp-test", "refagent")
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		Expect(p.run("check", "r.jsonl", "--report", "json=check.json").code).To(Equal(0))
 		Expect(p.read("check.json")).To(ContainSubstring(`"protocol": "2"`))
-		Expect(p.run("convert", "r.jsonl").out).To(And(HavePrefix("protocol acp-v2\n"), ContainSubstring("await turn end_turn\n"), ContainSubstring("prompt main 'Go on.'\n")))
+		Expect(p.run("convert", "r.jsonl").out).
+			To(And(HavePrefix("protocol acp-v2\n"), ContainSubstring("await turn end_turn\n"),
+				ContainSubstring("prompt main 'Go on.'\n")))
 		got = p.run("replay", "r.jsonl", "acp-test-out/s", "--out", "again")
 		Expect(got.code).To(Equal(0), got.out)
 		Expect(got.out).To(ContainSubstring("2 scenarios: 2 pass"))
@@ -429,19 +466,23 @@ var _ = Describe("a recorded session of version 2", func() {
 		Expect(got.code).To(Equal(1), got.out)
 		Expect(got.out).To(ContainSubstring("V2-STATES"))
 		p.write("first.jsonl", forms()["lines.jsonl"])
-		Expect(p.run("replay", "r.jsonl", "first.jsonl").err).To(Equal("acp-test: r.jsonl is a recording of acp-v2, first.jsonl of acp-v1: replay them separately\n"))
+		Expect(p.run("replay", "r.jsonl", "first.jsonl").err).
+			To(Equal("acp-test: r.jsonl is a recording of acp-v2, first.jsonl of acp-v1: replay them separately\n"))
 	})
 })
 
 var _ = Describe("a run in version 1", func() {
-	const line = "the agent answers acp-v2 too, as initialize/version-unknown shows; judge it there with --protocol acp-v2\n"
+	const line = "the agent answers acp-v2 too, as initialize/version-unknown shows; judge it there with " +
+		"--protocol acp-v2\n"
 	It("says that the agent speaks version 2 too, where it showed it", func() {
 		p := newPlace()
 		Expect(p.run("run", "--suite", "initialize", "-q").out).To(ContainSubstring(line))
 		Expect(p.run("run", "--run", "^initialize/basic$", "-q").out).NotTo(ContainSubstring("acp-v2"))
-		Expect(p.run("run", "--suite", "initialize", "-q", "--", "acp-test", "refagent", "--second", "--liberty", "first-only").
+		Expect(p.run("run", "--suite", "initialize", "-q", "--", "acp-test", "refagent", "--second", "--liberty",
+			"first-only").
 			out).NotTo(ContainSubstring("acp-v2"))
-		Expect(p.run("run", "--protocol", "acp-v2", "--suite", "negotiation", "-q").out).NotTo(ContainSubstring("too, as"))
+		Expect(p.run("run", "--protocol", "acp-v2", "--suite", "negotiation", "-q").out).
+			NotTo(ContainSubstring("too, as"))
 	})
 })
 
@@ -452,7 +493,8 @@ var _ = Describe("an agent in two versions", func() {
 	var p *place
 	BeforeEach(func() {
 		p = newPlace()
-		p.write("my.yaml", "name: my\ncommand: [$SELF, refagent, --protocol, acp-v2]\nenv: {OPENAI_BASE_URL: $LLM/v1}\nmodel: {wire: openai-chat}\n")
+		p.write("my.yaml", "name: my\ncommand: [$SELF, refagent, --protocol, acp-v2]\n"+
+			"env: {OPENAI_BASE_URL: $LLM/v1}\nmodel: {wire: openai-chat}\n")
 	})
 
 	It("has goldens of each", func() {
@@ -468,7 +510,8 @@ var _ = Describe("an agent in two versions", func() {
 		p.write("golden/my-acp-v2/s.golden", "else\n")
 		Expect(p.run(both...).code).To(Equal(0))
 		Expect(p.run(second...).code).To(Equal(1))
-		Expect(p.run("review", "--accept", "s").out).To(ContainSubstring("accepted 1, rejected 0, left 0; goldens are in golden/my-acp-v2\n"))
+		Expect(p.run("review", "--accept", "s").out).
+			To(ContainSubstring("accepted 1, rejected 0, left 0; goldens are in golden/my-acp-v2\n"))
 		Expect(p.run(second...).code).To(Equal(0))
 	})
 
@@ -484,9 +527,11 @@ var _ = Describe("an agent in two versions", func() {
 			Expect(p.run(append(args, known...)...).code).To(Equal(0))
 		}
 		p.write("s.txtar", asBoth+scenario("check refuses", "prompt 'Say hello.'", "await turn end_turn"))
-		Expect(p.run(append(second, known...)...).out).To(MatchRegexp("(?m)^stale: known failure refuses of s no longer fails"))
+		Expect(p.run(append(second, known...)...).out).
+			To(MatchRegexp("(?m)^stale: known failure refuses of s no longer fails"))
 		p.write("known.yaml", "- {scenario: s, check: refuses, reason: r, protocols: [acp-v3]}\n")
-		Expect(p.run(append(both, known...)...).err).To(HavePrefix(`acp-test: known.yaml:1: protocols: there is no protocol "acp-v3"`))
+		Expect(p.run(append(both, known...)...).err).
+			To(HavePrefix(`acp-test: known.yaml:1: protocols: there is no protocol "acp-v3"`))
 	})
 })
 
@@ -508,9 +553,11 @@ Nothing: in both versions each scenario had the same conversation, effects and s
 	It("says what is missing by requirement, and what differs", func() {
 		oneOf(7)
 		p := newPlace()
-		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--protocol", "acp-v2", "--fault", "no-echo")
+		got := p.run("upgrade", "--run", some, "--to", "up.md", "--", "acp-test", "refagent", "--protocol", "acp-v2",
+			"--fault", "no-echo")
 		Expect(got.code).To(Equal(1), got.out+got.err)
-		Expect(p.read("up.md")).To(And(ContainSubstring("It breaks 1 of its requirements."), ContainSubstring("\n- [ ] **V2-PRM-002** "),
+		Expect(p.read("up.md")).To(And(ContainSubstring("It breaks 1 of its requirements."),
+			ContainSubstring("\n- [ ] **V2-PRM-002** "),
 			MatchRegexp("\\n  - V2-ECHO: .*never showed the prompt as message")))
 	})
 
@@ -520,8 +567,10 @@ Nothing: in both versions each scenario had the same conversation, effects and s
 		got := p.run("upgrade", "--run", some, "--", "acp-test", "refagent", "--second", "--liberty", "first-only")
 		Expect(got.code).To(Equal(1), got.out+got.err)
 		Expect(got.out).To(And(ContainSubstring("The agent does not speak version 2."),
-			MatchRegexp("- \\[ \\] \\*\\*V2-RPC-004\\*\\* reads and writes files through the editor \\(\\d+ times, first in `tool-calls/read` #\\d+\\)"),
-			ContainSubstring("**V2-UPD-002** begins tool calls with tool_call "), ContainSubstring("**V2-PRM-001** answers a prompt at the end")))
+			MatchRegexp("- \\[ \\] \\*\\*V2-RPC-004\\*\\* reads and writes files through the editor \\(\\d+ times, "+
+				"first in `tool-calls/read` #\\d+\\)"),
+			ContainSubstring("**V2-UPD-002** begins tool calls with tool_call "),
+			ContainSubstring("**V2-PRM-001** answers a prompt at the end")))
 		Expect(got.out).NotTo(ContainSubstring("terminals of the editor"))
 		got = p.run("upgrade", "--run", some, "--", "acp-test", "no-such-command")
 		Expect(got.code).To(Equal(2), got.out+got.err)
@@ -553,27 +602,38 @@ var _ = Describe("check", func() {
 		Expect(got.code).To(Equal(code), got.out+got.err)
 		Expect(got.out).To(ContainSubstring(named))
 	},
-		Entry("cyzus/suzent#111", `{"t":0,"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/shop","mcpServers":[]}}}
-{"t":100,"dir":"a2c","frame":{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"initialize must be called first"}}}
-`, 1, "FAIL  C-INIT-FIRST  The editor: The client sent session/new as its first request, not initialize, and the agent refused it"),
-		Entry("microsoft/agent-framework#4194", `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Buy milk."}],"tools":[],"context":[],"state":{},"forwardedProps":{}}
+		Entry("cyzus/suzent#111", `{"t":0,"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/new",`+
+			`"params":{"cwd":"/shop","mcpServers":[]}}}
+{"t":100,"dir":"a2c","frame":{"jsonrpc":"2.0","id":1,"error":{"code":-32002,"message":"initialize must be `+
+			`called first"}}}
+`, 1, "FAIL  C-INIT-FIRST  The editor: The client sent session/new as its first request, not initialize, and the "+
+			"agent refused it"),
+		Entry("microsoft/agent-framework#4194",
+			`{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Buy `+
+				`milk."}],"tools":[],"context":[],"state":{},"forwardedProps":{}}
 {"type":"RUN_STARTED","threadId":"t","runId":"r"}
 {"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"add","parentMessageId":"m"}
 {"type":"TOOL_CALL_ARGS","toolCallId":"c","delta":"{\"a\":1}"}
 {"type":"TOOL_CALL_END","toolCallId":"c"}
-{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Buy milk."},{"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"add","arguments":"{\"a\":1}{\"a\":1}"}}]}]}
+{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"u","role":"user","content":"Buy `+
+				`milk."},{"id":"m","role":"assistant","toolCalls":[{"id":"c","type":"function",`+
+				`"function":{"name":"add","arguments":"{\"a\":1}{\"a\":1}"}}]}]}
 {"type":"RUN_FINISHED","threadId":"t","runId":"r"}
-`, 0, `warn  MESSAGES  The snapshot has the arguments "{\"a\":1}{\"a\":1}" of tool call "c", but the stream had "{\"a\":1}".`),
+`, 0, `warn  MESSAGES  The snapshot has the arguments "{\"a\":1}{\"a\":1}" of tool call "c", but the stream had `+
+				`"{\"a\":1}".`),
 	)
 
 	It("fails a session in which something could not be judged only if it is told to be strict", func() {
 		p := newPlace()
-		p.write("crossed.jsonl", `{"t":1,"dir":"c2a","frame":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}}
+		p.write("crossed.jsonl", `{"t":1,"dir":"c2a","frame":{"jsonrpc":"2.0","id":0,"method":"initialize",`+
+			`"params":{"protocolVersion":1,"clientCapabilities":{}}}}
 {"t":2,"dir":"a2c","frame":{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":{}}}}
 {"t":3,"dir":"c2a","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}}
 {"t":4,"dir":"a2c","frame":{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}}
-{"t":5,"dir":"c2a","frame":{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}}}
-{"t":6,"dir":"a2c","frame":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello."}}}}}
+{"t":5,"dir":"c2a","frame":{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s",`+
+			`"prompt":[{"type":"text","text":"hi"}]}}}
+{"t":6,"dir":"a2c","frame":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",`+
+			`"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Hello."}}}}}
 {"t":7,"dir":"c2a","frame":{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}}
 {"t":8,"dir":"a2c","frame":{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}}
 `)
@@ -590,7 +650,8 @@ var _ = Describe("show --html", func() {
 		p.write("r.jsonl", forms()["lines.jsonl"])
 		Expect(p.run("show", "r.jsonl", "--html", "r.html")).To(Equal(ended{}))
 		page := p.read("r.html")
-		Expect(page).To(And(HavePrefix("<!doctype html>"), ContainSubstring(`<script type="text/plain" id="t0">`), ContainSubstring(`"id":"r.jsonl"`)))
+		Expect(page).To(And(HavePrefix("<!doctype html>"), ContainSubstring(`<script type="text/plain" id="t0">`),
+			ContainSubstring(`"id":"r.jsonl"`)))
 		Expect(unpack(page)).To(And(ContainSubstring(`session/new ok`), ContainSubstring(`cwd=\"$WORK\"`)))
 		Expect(p.run("show", "--html", "-", "r.jsonl").out).To(HavePrefix("<!doctype html>"))
 		left, err := os.ReadDir(filepath.Join(p.dir, ".tmp"))
@@ -613,7 +674,9 @@ var _ = Describe("editors", func() {
 			Expect(err).NotTo(HaveOccurred())
 			Expect(string(text)).To(MatchRegexp(`"kind":"places","msg":\{"work":".*"listed":true`))
 		}
-		p.write("agents/greets.txtar", "# It greets.\nrole agent\non prompt {\n  text 'Hello.'\n  end end_turn\n}\ncheck PROMPT-001 prompted-twice\nsent session/prompt count=2\n")
+		p.write("agents/greets.txtar",
+			"# It greets.\nrole agent\non prompt {\n  text 'Hello.'\n  end end_turn\n}\n"+
+				"check PROMPT-001 prompted-twice\nsent session/prompt count=2\n")
 		got = p.run("editors", "agents", "--", "sh", "-c", `eval exec acp-test prompt hi -- "$ACP_TEST_AGENT"`)
 		Expect(got.code).To(Equal(1), got.out+got.err)
 		Expect(got.out).To(ContainSubstring("prompted-twice"))
@@ -629,7 +692,8 @@ var _ = Describe("editors", func() {
 		Expect(results.Results).To(HaveLen(2))
 		Expect(results.Results[0].ID < results.Results[1].ID).To(BeTrue(), "in the order of the list")
 		Expect(got.out).NotTo(ContainSubstring("still running"), "one waits for the other")
-		Expect(p.run("editors", "-j", "0", "--", "true", "{agent}").err).To(Equal("acp-test: -j 0: at least 1 scenario must run at a time\n"))
+		Expect(p.run("editors", "-j", "0", "--", "true", "{agent}").err).
+			To(Equal("acp-test: -j 0: at least 1 scenario must run at a time\n"))
 	})
 
 	It("lists of the folder of an editor only so much, and says what it leaves out", func() {
@@ -637,7 +701,8 @@ var _ = Describe("editors", func() {
 		for i := range 600 {
 			p.write(fmt.Sprintf("project/%03d.txt", i), strings.Repeat("word ", 2000))
 		}
-		got := p.with(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}
+		got := p.with(fmt.Sprintf(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,`+
+			`"clientCapabilities":{}}}
 {"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":%q,"mcpServers":[]}}
 `, filepath.ToSlash(filepath.Join(p.dir, "project"))), "serve", "m07")
 		Expect(got.err).To(ContainSubstring("1 scenario"))
@@ -661,9 +726,11 @@ var _ = Describe("editors", func() {
 	It("says that the client never started the agent", func() {
 		got := newPlace().run("editors", "--run", "m02", "--", "true")
 		Expect(got.code).To(Equal(2))
-		Expect(got.out).To(ContainSubstring("the editor never started the agent: is {agent} or ACP_TEST_AGENT in its command line?"))
+		Expect(got.out).To(ContainSubstring("the editor never started the agent: is {agent} or ACP_TEST_AGENT in its " +
+			"command line?"))
 		got = newPlace().run("editors", "--run", "m02", "--", "sh", "-c", "echo no client.js >&2; exit 3")
-		Expect(got.out).To(ContainSubstring("the client ended with status 3 before it started the agent: no client.js (it runs in a folder of its own: its files need absolute paths)"))
+		Expect(got.out).To(ContainSubstring("the client ended with status 3 before it started the agent: no " +
+			"client.js (it runs in a folder of its own: its files need absolute paths)"))
 	})
 })
 
@@ -673,9 +740,11 @@ var _ = Describe("a recording that was cut off", func() {
 		p.write("torn.jsonl", `{"jsonrpc":"2.0","method":"x"}`+"\n"+`{"jsonrpc":"2.0","me`)
 		for command, code := range map[string]int{"show": 0, "check": 1} {
 			got := p.run(command, "torn.jsonl")
-			Expect(got.err).To(Equal("acp-test: torn.jsonl: read as lines with 1 message, 1 other line; 1 line cannot be read, "+
+			Expect(got.err).To(Equal("acp-test: torn.jsonl: read as lines with 1 message, 1 other line; 1 line "+
+				"cannot be read, "+
 				"so nothing is concluded from what is missing\n"+
-				"acp-test: torn.jsonl: line 2 is left out: it seems to hold a message, but the message is cut off or not JSON\n"), command)
+				"acp-test: torn.jsonl: line 2 is left out: it seems to hold a message, but the message is cut off "+
+				"or not JSON\n"), command)
 			Expect(got.out).NotTo(BeEmpty(), command)
 			Expect(got.code).To(Equal(code), command)
 		}

@@ -47,7 +47,8 @@ func sameJSON(text string) string {
 	GinkgoHelper()
 	var v any
 	Expect(json.Unmarshal([]byte(text), &v)).To(Succeed())
-	out, err := json.MarshalIndent(without(v, "started", "duration_ns", "linger_ns", "waits", "out", "tail", "entries", "observed", "process"), "", " ")
+	out, err := json.MarshalIndent(without(v, "started", "duration_ns", "linger_ns", "waits", "out", "tail", "entries",
+		"observed", "process"), "", " ")
 	Expect(err).NotTo(HaveOccurred())
 	return string(out)
 }
@@ -81,12 +82,14 @@ var _ = Describe("report merge", func() {
 		p.write("all/known.txtar", scenario("prompt 'Say hello.'", "await turn refusal"))
 		p.write("all/skipped.txtar", "needs agent:sessionCapabilities.fork\n"+good)
 		p.write("golden/reference/gone.golden", "x\n")
-		p.write("known.yaml", "- {scenario: known, check: hello, reason: not yet}\n- {scenario: s0, check: hello, reason: no more}\n")
+		p.write("known.yaml", "- {scenario: known, check: hello, reason: not yet}\n"+
+			"- {scenario: s0, check: hello, reason: no more}\n")
 	})
 	parts := func(n int, more ...string) (dirs []string) {
 		for i := 1; i <= n; i++ {
 			dir := fmt.Sprintf("part/%d", i)
-			p.run(append([]string{"run", "all", "--baseline", "known.yaml", "--shard", fmt.Sprintf("%d/%d", i, n), "--out", dir}, more...)...)
+			p.run(append([]string{"run", "all", "--baseline", "known.yaml", "--shard", fmt.Sprintf("%d/%d", i, n),
+				"--out", dir}, more...)...)
 			dirs = append(dirs, dir)
 		}
 		return dirs
@@ -95,19 +98,23 @@ var _ = Describe("report merge", func() {
 	It("makes of three parts what one run would have been, in every format", func() {
 		whole := p.run("run", "all", "--baseline", "known.yaml")
 		Expect(whole.code).To(Equal(1), whole.out)
-		Expect(whole.out).To(And(ContainSubstring("stale: golden reference/gone"), ContainSubstring("stale: known failure hello of s0")))
+		Expect(whole.out).To(And(ContainSubstring("stale: golden reference/gone"),
+			ContainSubstring("stale: known failure hello of s0")))
 		dirs := parts(3)
-		got := p.run(append([]string{"report", "merge", "--out", "merged"}, dirs[2], dirs[0]+"/results.json", dirs[1])...)
+		got := p.run(append([]string{"report", "merge", "--out", "merged"}, dirs[2], dirs[0]+"/results.json",
+			dirs[1])...)
 		Expect([]any{got.code, got.err}).To(Equal([]any{1, ""}))
 		for _, format := range strings.Split("json junit html markdown tap github badge text durations", " ") {
-			a, b := p.run("report", "convert", "acp-test-out", "--to", format), p.run("report", "convert", "merged", "--to", format)
+			a, b := p.run("report", "convert", "acp-test-out", "--to", format),
+				p.run("report", "convert", "merged", "--to", format)
 			Expect(a.code).To(Equal(0), a.err)
 			// The command line of the first part names its folder.
 			same := strings.NewReplacer(" --out part/1", "", p.dir+"/merged", p.dir+"/acp-test-out")
 			Expect(same.Replace(timeless(b.out))).To(Equal(timeless(a.out)), format)
 			Expect(len(a.out)).To(BeNumerically(">", 50), format)
 		}
-		for _, file := range []string{"junit.xml", "report.html", "results.json", "s1/transcript.jsonl", "bad/rendered.golden"} {
+		for _, file := range []string{"junit.xml", "report.html", "results.json", "s1/transcript.jsonl",
+			"bad/rendered.golden"} {
 			Expect(filepath.Join(p.dir, "merged", file)).To(BeARegularFile())
 		}
 	})
@@ -120,7 +127,9 @@ var _ = Describe("report merge", func() {
 		Expect(p.read("part/1/results.json")).NotTo(ContainSubstring(`"id": "s1"`))
 		Expect(p.run(append([]string{"report", "merge", "--out", "merged"}, dirs...)...).code).To(Equal(1))
 		p.write("durations.txt", "bad x\n")
-		Expect(p.run("run", "all", "--durations", "durations.txt").err).To(Equal("acp-test: durations.txt:1: the id of a scenario and its seconds are expected, such as: cancel/idle 0.42\n"))
+		Expect(p.run("run", "all", "--durations", "durations.txt").err).
+			To(Equal("acp-test: durations.txt:1: the id of a scenario and its seconds are expected, such as: " +
+				"cancel/idle 0.42\n"))
 	})
 
 	It("refuses what is not one run, with exit status 2 and every reason", func() {
@@ -130,16 +139,19 @@ var _ = Describe("report merge", func() {
 		Expect(filepath.Join(p.dir, "merged")).NotTo(BeADirectory())
 		text := p.read("part/1/results.json")
 		p.write("old/results.json", strings.Replace(text, `"version": 1`, `"version": 9`, 1))
-		Expect(p.run("report", "merge", "old", dirs[1]).err).To(Equal("acp-test: old/results.json: reading results: file version 9, this program reads version 1\n"))
+		Expect(p.run("report", "merge", "old", dirs[1]).err).
+			To(Equal("acp-test: old/results.json: reading results: file version 9, this program reads version 1\n"))
 		Expect(p.run("report", "merge").err).To(ContainSubstring("the results of the parts are missing"))
-		Expect(p.run("report", "merge", "--out", "part", dirs[0], dirs[1]).err).To(ContainSubstring("--out: report merge empties part first, and part/1 is in it"))
+		Expect(p.run("report", "merge", "--out", "part", dirs[0], dirs[1]).err).
+			To(ContainSubstring("--out: report merge empties part first, and part/1 is in it"))
 		Expect(p.run("report", "mrge").err).To(ContainSubstring(`there is no command "mrge" (did you mean "merge"?)`))
 	})
 
 	It("lets no name in a file reach outside of its folder", func() {
 		dirs := parts(2)
 		p.write("secret", "mine")
-		p.write("part/1/results.json", strings.Replace(p.read("part/1/results.json"), `"bad/stderr.txt"`, `"../../secret"`, 1))
+		p.write("part/1/results.json",
+			strings.Replace(p.read("part/1/results.json"), `"bad/stderr.txt"`, `"../../secret"`, 1))
 		got := p.run(append([]string{"report", "merge", "--out", "merged"}, dirs...)...)
 		Expect(got.code).To(Equal(2), got.out)
 		Expect(got.err).To(ContainSubstring("../../secret"))
@@ -150,7 +162,8 @@ var _ = Describe("report merge", func() {
 		Expect(os.RemoveAll(filepath.Join(p.dir, "part/1/bad"))).To(Succeed())
 		got := p.run(append([]string{"report", "merge", "--out", "merged"}, dirs...)...)
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(MatchRegexp(`(?m)^\d files of scenarios are missing next to results.json; the first is bad/`))
+		Expect(got.out).To(MatchRegexp(`(?m)^\d files of scenarios are missing next to results.json; the ` +
+			`first is bad/`))
 	})
 })
 
@@ -158,8 +171,10 @@ var _ = Describe("report convert", func() {
 	It("asks for a format there is", func() {
 		p := newPlace()
 		Expect(p.run("report", "convert", "x").err).To(ContainSubstring(`--to is missing`))
-		Expect(p.run("report", "convert", "x", "--to", "jnit").err).To(ContainSubstring(`--to: there is no format "jnit" (did you mean "junit"?)`))
-		Expect(p.run("report", "convert", "x", "--to", "tap").err).To(Equal("acp-test: open x: no such file or directory\n"))
+		Expect(p.run("report", "convert", "x", "--to", "jnit").err).
+			To(ContainSubstring(`--to: there is no format "jnit" (did you mean "junit"?)`))
+		Expect(p.run("report", "convert", "x", "--to", "tap").err).
+			To(Equal("acp-test: open x: no such file or directory\n"))
 		Expect(p.run("report", "convert", "--to", "tap").err).To(ContainSubstring("a results.json is missing"))
 	})
 
@@ -167,7 +182,8 @@ var _ = Describe("report convert", func() {
 		p := newPlace()
 		p.write("s.txtar", good)
 		Expect(p.run("run", "s.txtar").code).To(Equal(0))
-		Expect(p.run("report", "convert", "acp-test-out", "--to", "markdown", "-o", "new/s.md")).To(Equal(ended{0, "", ""}))
+		Expect(p.run("report", "convert", "acp-test-out", "--to", "markdown", "-o", "new/s.md")).
+			To(Equal(ended{0, "", ""}))
 		Expect(p.read("new/s.md")).To(ContainSubstring("pass"))
 	})
 })

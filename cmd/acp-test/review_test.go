@@ -26,13 +26,15 @@ var _ = Describe("review", func() {
 		p.write("golden/reference/c.golden", strings.ReplaceAll(golden("c"), "end_turn", "refusal"))
 		got := p.run("run", "t")
 		Expect(got.code).To(Equal(1))
-		Expect(got.out).To(HaveSuffix("\n      acp-test review goes through the goldens; " + p.dir + "/acp-test-out/report.html\n"))
+		Expect(got.out).To(HaveSuffix("\n      acp-test review goes through the goldens; " + p.dir +
+			"/acp-test-out/report.html\n"))
 	})
 
 	It("shows each change by word where nobody can be asked", func() {
 		got := p.run("review")
 		Expect([]any{got.code, got.err}).To(Equal([]any{1, ""}))
-		Expect(got.out).To(MatchRegexp(`\n1 of 4: a is changed; more with the same change: 1\n  --> session/prompt .*\n  <-- agent_message msg#1 "\[-Bye-\]\{\+Hello\+\}\."\n`))
+		Expect(got.out).To(MatchRegexp(`\n1 of 4: a is changed; more with the same change: 1\n  --> session/prompt ` +
+			`.*\n  <-- agent_message msg#1 "\[-Bye-\]\{\+Hello\+\}\."\n`))
 		Expect(got.out).To(ContainSubstring("3 of 4: c is changed\n"))
 		Expect(got.out).To(ContainSubstring("[-refusal-]{+end_turn+}"))
 		Expect(got.out).To(HaveSuffix("accepted 0, rejected 0, left 4; goldens are in golden/reference\n"))
@@ -41,12 +43,14 @@ var _ = Describe("review", func() {
 
 	It("accepts what fits a pattern", func() {
 		got := p.run("review", "--accept", "a", "--accept", "n*")
-		Expect([]any{got.code, got.out}).To(Equal([]any{1, "accepted 2, rejected 0, left 2; goldens are in golden/reference\n"}))
+		Expect([]any{got.code, got.out}).
+			To(Equal([]any{1, "accepted 2, rejected 0, left 2; goldens are in golden/reference\n"}))
 		Expect(golden("a")).To(ContainSubstring("Hello."))
 		Expect(golden("b")).To(ContainSubstring("Bye."))
 		Expect(golden("new")).To(ContainSubstring("Hello."))
 		Expect(p.run("run", "t").code).To(Equal(1))
-		Expect(p.run("review", "--accept", "*")).To(Equal(ended{0, "accepted 2, rejected 0, left 0; goldens are in golden/reference\n", ""}))
+		Expect(p.run("review", "--accept", "*")).
+			To(Equal(ended{0, "accepted 2, rejected 0, left 0; goldens are in golden/reference\n", ""}))
 		Expect(p.run("run", "t", "--golden-required").code).To(Equal(0))
 		Expect(p.run("review")).To(Equal(ended{0, "no golden of reference is new or differs\n", ""}))
 	})
@@ -80,7 +84,8 @@ var _ = Describe("review", func() {
 		Expect(p.run(append([]string{"review"}, args...)...)).To(Equal(ended{2, "", "acp-test: " + message + "\n"}))
 	},
 		Entry("no run", "review: open no: no such file or directory; acp-test run writes it", "no"),
-		Entry("nothing fits", "--accept x* matches no scenario with a new or changed golden; those are a, b, c, new", "--accept", "x*"),
+		Entry("nothing fits", "--accept x* matches no scenario with a new or changed golden; those are a, b, c, new",
+			"--accept", "x*"),
 	)
 
 	It("and --update remove goldens that no scenario has or that applies no longer", func() {

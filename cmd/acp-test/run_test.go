@@ -30,11 +30,13 @@ var _ = Describe("run", func() {
 			got := p.run("run", "s.txtar")
 			Expect(got.out).To(MatchRegexp(`(?m)^ok +s `))
 			Expect([]any{got.code, got.err}).To(Equal([]any{0, ""}))
-			for _, name := range []string{"results.json", "junit.xml", "report.html", "s/transcript.jsonl", "s/rendered.golden", "s/stderr.txt", "s/workspace.diff"} {
+			for _, name := range []string{"results.json", "junit.xml", "report.html", "s/transcript.jsonl",
+				"s/rendered.golden", "s/stderr.txt", "s/workspace.diff"} {
 				Expect(filepath.Join(p.dir, "acp-test-out", name)).To(BeARegularFile())
 			}
 			run := p.results()
-			Expect([]any{run.Command, run.Exit, run.Verdict, run.Counts.Pass}).To(Equal([]any{"acp-test run s.txtar", 0, results.Pass, 1}))
+			Expect([]any{run.Command, run.Exit, run.Verdict, run.Counts.Pass}).
+				To(Equal([]any{"acp-test run s.txtar", 0, results.Pass, 1}))
 		})
 
 		It("is 1 when something fails, and the failure says how to run it again", func() {
@@ -64,7 +66,8 @@ var _ = Describe("run", func() {
 			Expect(got.code).To(Equal(0), got.out)
 			Expect(got.out).NotTo(ContainSubstring("golden"))
 			got = p.run("run", "s.txtar", "--agent", "reference", "--golden", "none", "--update")
-			Expect(got).To(Equal(ended{2, "", "acp-test: --golden none contradicts --update and --golden-required, which need a folder\n"}))
+			Expect(got).To(Equal(ended{2, "",
+				"acp-test: --golden none contradicts --update and --golden-required, which need a folder\n"}))
 			Expect(filepath.Join(p.dir, "none")).NotTo(BeADirectory())
 		})
 
@@ -113,7 +116,8 @@ var _ = Describe("run", func() {
 		})
 
 		It("may be the command of a profile", func() {
-			got := p.run("run", "s.txtar", "--agent", "reference", "--env", "X=1", "--", "sh", "-c", "echo X is $X >&2; exec "+program+" refagent")
+			got := p.run("run", "s.txtar", "--agent", "reference", "--env", "X=1", "--", "sh", "-c",
+				"echo X is $X >&2; exec "+program+" refagent")
 			Expect(got.code).To(Equal(0))
 			Expect(p.read("acp-test-out/s/stderr.txt")).To(ContainSubstring("X is 1"))
 			Expect(p.results().Agent.Profile).To(Equal("reference"))
@@ -121,7 +125,8 @@ var _ = Describe("run", func() {
 
 		It("logs in before its first session if it is told how", func() {
 			login := func(flags ...string) ended {
-				return p.run(append(append([]string{"run", "s.txtar", "--env", "ACP_TEST_REFAGENT_LOGIN=agent"}, flags...), "--", program, "refagent")...)
+				return p.run(append(append([]string{"run", "s.txtar", "--env", "ACP_TEST_REFAGENT_LOGIN=agent"},
+					flags...), "--", program, "refagent")...)
 			}
 			got := login()
 			Expect(got.code).To(Equal(2))
@@ -130,19 +135,23 @@ var _ = Describe("run", func() {
 			Expect(p.read("acp-test-out/s/transcript.jsonl")).To(ContainSubstring(`"methodId":"agent"`))
 			got = login("--auth-method", "other")
 			Expect(got.code).To(Equal(2))
-			Expect(got.out).To(ContainSubstring(`the agent offers no login method "other" (it offers agent); choose one`))
+			Expect(got.out).To(ContainSubstring(`the agent offers no login method "other" (it offers ` +
+				`agent); choose one`))
 		})
 
 		It("finds the model and a key in what --env says", func() {
-			got := p.run("run", "s.txtar", "--profile", "none", "--env", "MINE=$LLM/v1 $KEY $OTHER", "--", "sh", "-c", "echo $MINE >&2; exec "+program+" refagent")
+			got := p.run("run", "s.txtar", "--profile", "none", "--env", "MINE=$LLM/v1 $KEY $OTHER", "--", "sh", "-c",
+				"echo $MINE >&2; exec "+program+" refagent")
 			Expect(got.code).To(Equal(0))
 			Expect(p.read("acp-test-out/s/stderr.txt")).To(MatchRegexp(`^http://127\.0\.0\.1:\d+/v1 sk-test \$OTHER\n`))
 		})
 
 		It("gets what a shipped profile knows of it, says so first, and does not with --profile none", func() {
-			p.write("gofer", "#!/bin/sh\necho key $ANTHROPIC_API_KEY home $DEEPSEEK_API_KEY >&2\nexec "+program+" refagent\n")
+			p.write("gofer", "#!/bin/sh\necho key $ANTHROPIC_API_KEY home $DEEPSEEK_API_KEY >&2\nexec "+program+
+				" refagent\n")
 			Expect(os.Chmod(filepath.Join(p.dir, "gofer"), 0o755)).To(Succeed())
-			said := "gofer runs with the environment, HOME, login and tools of the profile go-agent; --profile none leaves them out\n"
+			said := "gofer runs with the environment, HOME, login and tools of the profile go-agent; --profile none " +
+				"leaves them out\n"
 			got := p.run("run", "s.txtar", "--", "./gofer")
 			Expect(got.err).To(HavePrefix(said))
 			Expect(p.results().Agent.AdHoc).To(BeTrue())
@@ -150,14 +159,17 @@ var _ = Describe("run", func() {
 			got = p.run("run", "s.txtar", "--profile", "go-agnet", "--", "./gofer")
 			Expect(got.code).To(Equal(2))
 			Expect(got.err).To(ContainSubstring(`--profile: no profile is named "go-agnet" (did you mean "go-agent"?)`))
-			Expect(p.run("run", "s.txtar", "--profile", "none").err).To(ContainSubstring("--profile requires an agent command after --"))
+			Expect(p.run("run", "s.txtar", "--profile", "none").err).
+				To(ContainSubstring("--profile requires an agent command after --"))
 		})
 
 		It("gets no more of the environment than is passed", func() {
 			p.env = append(p.env, "MY_TOKEN=secret", "MY_OTHER=other")
-			got := p.run("run", "s.txtar", "--pass-env", "MY_OTHER", "--", "sh", "-c", "env >&2; exec "+program+" refagent")
+			got := p.run("run", "s.txtar", "--pass-env", "MY_OTHER", "--", "sh", "-c",
+				"env >&2; exec "+program+" refagent")
 			Expect(got.code).To(Equal(0))
-			Expect(p.read("acp-test-out/s/stderr.txt")).To(And(ContainSubstring("MY_OTHER=other"), Not(ContainSubstring("MY_TOKEN"))))
+			Expect(p.read("acp-test-out/s/stderr.txt")).
+				To(And(ContainSubstring("MY_OTHER=other"), Not(ContainSubstring("MY_TOKEN"))))
 		})
 	})
 
@@ -167,7 +179,8 @@ var _ = Describe("run", func() {
 			Expect(p.run("run", "s.txtar", "--update").code).To(Equal(0))
 			Expect(p.read("golden/reference/s.golden")).To(ContainSubstring("Hello."))
 			Expect(p.run("run", "s.txtar", "--golden-required").code).To(Equal(0))
-			p.write("golden/reference/s.golden", strings.ReplaceAll(p.read("golden/reference/s.golden"), "Hello.", "Bye."))
+			p.write("golden/reference/s.golden",
+				strings.ReplaceAll(p.read("golden/reference/s.golden"), "Hello.", "Bye."))
 			got := p.run("run", "s.txtar")
 			Expect(got.code).To(Equal(1))
 			Expect(got.out).To(MatchRegexp(`(?m)-.*Bye\.`))
@@ -209,7 +222,8 @@ var _ = Describe("run", func() {
 
 		It("is cut into shards, by the flag or by the CI system", func() {
 			Expect(list("--shard", "1/2") + " " + list("--shard", "2/2")).To(Equal("a/one b/two b/three"))
-			for _, env := range []string{"CI_NODE_INDEX=2 CI_NODE_TOTAL=2", "CIRCLE_NODE_INDEX=1 CIRCLE_NODE_TOTAL=2", "JOB_COMPLETION_INDEX=1 JOB_COMPLETIONS=2"} {
+			for _, env := range []string{"CI_NODE_INDEX=2 CI_NODE_TOTAL=2", "CIRCLE_NODE_INDEX=1 CIRCLE_NODE_TOTAL=2",
+				"JOB_COMPLETION_INDEX=1 JOB_COMPLETIONS=2"} {
 				before := p.env
 				p.env = append(p.env, strings.Fields(env)...)
 				Expect(list()).To(Equal("b/three"), env)
@@ -217,22 +231,26 @@ var _ = Describe("run", func() {
 				p.env = before
 			}
 			p.env = append(p.env, "CI_NODE_INDEX=x", "CI_NODE_TOTAL=2")
-			Expect(p.run("run", "all").err).To(ContainSubstring(`CI_NODE_INDEX="x" and CI_NODE_TOTAL="2" do not say which part to run`))
+			Expect(p.run("run", "all").err).
+				To(ContainSubstring(`CI_NODE_INDEX="x" and CI_NODE_TOTAL="2" do not say which part to run`))
 		})
 
-		It("of all suites is what can be about the agent's transport; a scenario that is named says why it is skipped", func() {
-			suites := func(args ...string) []string {
-				return strings.Split(strings.TrimSpace(p.run(append([]string{"run", "--list"}, args...)...).out), "\n")
-			}
-			Expect(suites()).NotTo(ContainElement(HavePrefix("remote/")))
-			Expect(suites("--tag", "!none")).NotTo(ContainElement(HavePrefix("remote/")))
-			Expect(suites("--over", "http")).To(ContainElement(HavePrefix("remote/accept-refused ")))
-			Expect(suites("--over", "http")).NotTo(ContainElement(HavePrefix("transport/end-of-input ")))
-			Expect(suites("--over", "ws")).To(ContainElement(HavePrefix("remote/")))
-			Expect(suites("--run", "^remote/")).To(Equal(suites("--suite", "remote")))
-			Expect(p.run("run", "--run", "^remote/accept-refused$").out).To(
-				ContainSubstring("the scenario needs an agent that is reached over http, but Reference agent is reached over stdio"))
-		})
+		It("of all suites is what can be about the agent's transport; a scenario that is named says why it is skipped",
+			func() {
+				suites := func(args ...string) []string {
+					return strings.Split(strings.TrimSpace(p.run(append([]string{"run", "--list"}, args...)...).out),
+						"\n")
+				}
+				Expect(suites()).NotTo(ContainElement(HavePrefix("remote/")))
+				Expect(suites("--tag", "!none")).NotTo(ContainElement(HavePrefix("remote/")))
+				Expect(suites("--over", "http")).To(ContainElement(HavePrefix("remote/accept-refused ")))
+				Expect(suites("--over", "http")).NotTo(ContainElement(HavePrefix("transport/end-of-input ")))
+				Expect(suites("--over", "ws")).To(ContainElement(HavePrefix("remote/")))
+				Expect(suites("--run", "^remote/")).To(Equal(suites("--suite", "remote")))
+				Expect(p.run("run", "--run", "^remote/accept-refused$").out).To(
+					ContainSubstring("the scenario needs an agent that is reached over http, but Reference agent is " +
+						"reached over stdio"))
+			})
 
 		It("refuses two scenarios of one id", func() {
 			p.write("more/a/one.txtar", good)
@@ -275,7 +293,8 @@ var _ = Describe("run", func() {
 			Expect(lock.TryLock()).To(BeTrue())
 			got := p.run("run", "s.txtar", "--seed", "2")
 			Expect(got.code).To(Equal(2))
-			Expect(got.err).To(Equal("acp-test: --out: another run is writing acp-test-out; wait for its end or name another folder\n"))
+			Expect(got.err).To(Equal("acp-test: --out: another run is writing acp-test-out; wait for its end or name " +
+				"another folder\n"))
 			Expect(p.results().Seed).To(Equal(int64(1)))
 			Expect(lock.Close()).To(Succeed())
 			Expect(p.run("run", "s.txtar", "--seed", "2").code).To(Equal(0))
@@ -291,7 +310,8 @@ var _ = Describe("run", func() {
 		})
 
 		It("is where --out says, with the reports that were asked for", func() {
-			got := p.run("run", "s.txtar", "--out", "o/p", "--report", "tap", "--report", "markdown=sum.md", "--report", "tap=-", "-q")
+			got := p.run("run", "s.txtar", "--out", "o/p", "--report", "tap", "--report", "markdown=sum.md", "--report",
+				"tap=-", "-q")
 			Expect(got.code).To(Equal(0))
 			Expect(got.out).To(ContainSubstring("TAP version 14"))
 			Expect(p.read("o/p/results.tap")).To(HavePrefix("TAP version 14"))
@@ -306,8 +326,10 @@ var _ = Describe("run", func() {
 
 	Describe("acp-test.yaml", func() {
 		It("gives defaults, also below its folder, and flags win", func() {
-			p.write("acp-test.yaml", "agent: mine.yaml\nscenarios: [tests]\ngoldens: tests/golden\ntimeout: 30s\nenv: {X: file}\nout: out\nreports: [tap]\n")
-			p.write("mine.yaml", "name: mine\ncommand: [sh, -c, 'echo X=$$X >&2; exec "+program+" refagent']\nenv: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: k}\nmodel: {wire: openai-chat}\n")
+			p.write("acp-test.yaml", "agent: mine.yaml\nscenarios: [tests]\ngoldens: tests/golden\ntimeout: 30s\n"+
+				"env: {X: file}\nout: out\nreports: [tap]\n")
+			p.write("mine.yaml", "name: mine\ncommand: [sh, -c, 'echo X=$$X >&2; exec "+program+
+				" refagent']\nenv: {OPENAI_BASE_URL: $LLM/v1, OPENAI_API_KEY: k}\nmodel: {wire: openai-chat}\n")
 			p.write("tests/s.txtar", good)
 			p.write("deep/down/.keep", "")
 			here := p.dir
@@ -407,7 +429,8 @@ var _ = Describe("run", func() {
 		hanging := func() (agent int) {
 			p.write("s.txtar", good)
 			p.write("done.txtar", good)
-			p.write("agent.sh", "#!/bin/sh\n[ -f first ] || { touch first; exec "+program+" refagent; }\ntrap '' TERM\necho $$ > pid.tmp; mv pid.tmp pid\nwhile :; do sleep 1; done\n")
+			p.write("agent.sh", "#!/bin/sh\n[ -f first ] || { touch first; exec "+program+
+				" refagent; }\ntrap '' TERM\necho $$ > pid.tmp; mv pid.tmp pid\nwhile :; do sleep 1; done\n")
 			c = p.command("run", "done.txtar", "s.txtar", "-j", "1", "--fresh", "--profile", "none", "--", "./agent.sh")
 			Expect(c.Start()).To(Succeed())
 			DeferCleanup(func() { _ = c.Process.Kill() })

@@ -12,7 +12,8 @@ import (
 )
 
 // sayings are ways to say a secret.
-var sayings = []string{"my password is %s", "api_key=%s", "run --token %s", "Authorization: Bearer %s", "https://me:%s@host/x",
+var sayings = []string{"my password is %s", "api_key=%s", "run --token %s", "Authorization: Bearer %s",
+	"https://me:%s@host/x",
 	`{"secret": "%s"}`, "GH_TOKEN=%s", "Cookie: %s"}
 
 // everywhere is a scenario in which the reference agent says, writes, runs and sends a secret in each form, and how
@@ -26,7 +27,8 @@ func everywhere() (text string, n int) {
 			return strings.ReplaceAll(form, "%s", fmt.Sprintf("pl4in-S3cr3t-%d", 200+n))
 		}
 		lines += fmt.Sprintf("prompt '%s'\nawait turn end_turn\n", said())
-		model += fmt.Sprintf("  - - - text: %q\n      - tool: write_file\n        args: {path: $WORK/notes.txt, content: %q}\n"+
+		model += fmt.Sprintf("  - - - text: %q\n      - tool: write_file\n        args: {path: $WORK/notes.txt, "+
+			"content: %q}\n"+
 			"    - - tool: run_shell\n        args: {command: %q}\n"+
 			"    - - tool: mcp\n        args: {server: canary, tool: canary_sing, args: {text: %q}}\n"+
 			"    - - thinking: %q\n      - text: Done.\n", said(), said(), "echo '"+said()+"'", said(), said())
@@ -46,10 +48,12 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 		p = newPlace()
 		p.env = append(p.env, "MY_TOKEN=required") // a word of the scenario
 		for _, f := range archive.Files {
-			p.write(f.Name, strings.NewReplacer("DIR/", p.dir+"/", "FORMS", "'"+strings.Join(sayings, "' '")+"'").Replace(string(f.Data)))
+			p.write(f.Name, strings.NewReplacer("DIR/", p.dir+"/", "FORMS", "'"+strings.Join(sayings, "' '")+"'").
+				Replace(string(f.Data)))
 		}
 		text, n := everywhere()
-		Expect(strings.Count(string(archive.Files[0].Data), "pl4in") - 2 + 2*len(sayings) + n).To(BeNumerically(">=", 96))
+		Expect(strings.Count(string(archive.Files[0].Data), "pl4in") - 2 + 2*len(sayings) + n).
+			To(BeNumerically(">=", 96))
 		p.write("everywhere.txtar", text)
 		command := []string{"run", "required.txtar", "--agent", "leaky.yaml", "--update", "-v"}
 		for _, format := range []string{"json", "junit", "html", "markdown", "tap", "badge", "github"} {
@@ -87,13 +91,15 @@ var _ = Describe("a secret of the agent's", Ordered, func() {
 		n := 0
 		for name, text := range p.all() {
 			// The agent runs in the user's folder. It wrote two of these files itself.
-			if !strings.Contains("agent.sh leaky.yaml required.txtar everywhere.txtar leak.txt passwd=pl4in-S3cr3t-13.txt", name) {
+			if !strings.Contains("agent.sh leaky.yaml required.txtar everywhere.txtar leak.txt "+
+				"passwd=pl4in-S3cr3t-13.txt", name) {
 				n++
 				Expect(planted.FindAllString(text, -1)).To(BeEmpty(), name)
 			}
 		}
 		Expect(n).To(BeNumerically(">=", 20))
-		Expect(p.read("more/everywhere/transcript.jsonl")).To(And(ContainSubstring("terminal/output"), ContainSubstring("api_key=REDACTED")))
+		Expect(p.read("more/everywhere/transcript.jsonl")).
+			To(And(ContainSubstring("terminal/output"), ContainSubstring("api_key=REDACTED")))
 		Expect(p.read("issue.md")).To(ContainSubstring("REDACTED"))
 		Expect(p.read("repro/ONE-RESPONSE-1.txtar")).To(ContainSubstring("Expect a fail of ONE-RESPONSE"))
 		Expect(p.read("acp-test-out/required/workspace.diff")).To(ContainSubstring("api_key=REDACTED"))

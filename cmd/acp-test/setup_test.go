@@ -47,12 +47,14 @@ var _ = Describe("an agent of an unknown command", func() {
 	BeforeEach(func() {
 		p = newPlace()
 		p.write("one.txtar", good)
-		p.write("agent", "#!/bin/sh\necho started >>"+p.dir+"/times\nacp-test refagent | sed -u 's/acp-test-refagent/quill/'\n")
+		p.write("agent", "#!/bin/sh\necho started >>"+p.dir+
+			"/times\nacp-test refagent | sed -u 's/acp-test-refagent/quill/'\n")
 	})
 
 	It("gets the profile that knows what it calls itself", func() {
 		got := p.run("run", "one.txtar", "--", "./agent")
-		Expect(got.err).To(HavePrefix(`agent, which calls itself "quill", runs with the environment, HOME, login and tools of the profile ts-agent; --profile none leaves them out` + "\n"))
+		Expect(got.err).To(HavePrefix(`agent, which calls itself "quill", runs with the environment, HOME, login and ` +
+			`tools of the profile ts-agent; --profile none leaves them out` + "\n"))
 		Expect(got.code).To(Equal(0), got.out+got.err)
 		Expect(p.results().Agent.AdHoc).To(BeTrue())
 		Expect(strings.Count(p.read("times"), "started")).To(Equal(2), "once to greet it")
@@ -73,7 +75,8 @@ var _ = It("a sweep of an agent that reaches no model judges nothing, and says w
 	p.write("agent", "#!/bin/sh\nunset OPENAI_BASE_URL\nexec acp-test refagent\n")
 	got := p.run("sweep", "--run", "^prompt-turn/(text|two-turns)$", "--", "./agent")
 	Expect(got.code).To(Equal(2), got.out+got.err)
-	Expect(got.out).To(ContainSubstring("\nno scenario of this run reached the model server, so turns that need a model are inconclusive: "))
+	Expect(got.out).To(ContainSubstring("\nno scenario of this run reached the model server, so turns that need a " +
+		"model are inconclusive: "))
 	Expect(got.out).To(ContainSubstring("; 0 findings; "))
 	run := p.results()
 	Expect(run.NoModel).NotTo(BeEmpty())
@@ -110,20 +113,26 @@ done
 var _ = Describe("a run of all suites by a command alone", func() {
 	for name, c := range map[string]struct{ agent, why, told string }{
 		"reaches no model": {"unset OPENAI_BASE_URL\nexec acp-test refagent\n", "reached no model",
-			"no scenario of this run reached the model server, so turns that need a model are inconclusive: tell the agent "},
+			"no scenario of this run reached the model server, so turns that need a model are inconclusive: " +
+				"tell the agent "},
 		"wants a login": {locked(`,"authMethods":[{"id":"web","name":"Web"}]`, "Please log in."), "wanted a login",
-			`no scenario that needs a session was judged: the agent requires a login before session/new \(#\d+\): "Please log in."; ` +
+			`no scenario that needs a session was judged: the agent requires a login before session/new \(#\d+\): ` +
+				`"Please log in."; ` +
 				`it offers web; use --auth-method`},
-		"wants a login and offers none": {locked("", "Please log in."), "wanted a login", `no scenario that needs a session was ` +
-			`judged: the agent requires a login before session/new \(#\d+\): "Please log in."; it offers no login method: give it a key ` +
-			`with --env NAME='\$KEY' or --pass-env NAME, or copy its login files into the run's empty HOME with home: in a profile`},
+		"wants a login and offers none": {locked("", "Please log in."), "wanted a login",
+			`no scenario that needs a session was ` +
+				`judged: the agent requires a login before session/new \(#\d+\): "Please log in."; it offers no ` +
+				`login method: give it a key ` +
+				`with --env NAME='\$KEY' or --pass-env NAME, or copy its login files into the run's empty HOME with ` +
+				`home: in a profile`},
 	} {
 		It("ends soon, and says what is missing, if the agent "+name, func() {
 			p := newPlace()
 			p.write("agent", "#!/bin/sh\n"+c.agent)
 			got := p.run("run", "-j", "2", "--", "./agent")
 			Expect(got.code).To(Equal(2), got.out+got.err)
-			Expect(got.out).To(ContainSubstring(" and all that follows: not tried: the agent " + c.why + " in 3 earlier scenarios\n"))
+			Expect(got.out).To(ContainSubstring(" and all that follows: not tried: the agent " + c.why +
+				" in 3 earlier scenarios\n"))
 			Expect(got.out).To(MatchRegexp("\n" + c.told))
 			run := p.results()
 			Expect(run.Counts.Skip).To(BeNumerically(">", len(run.Results)/2))
@@ -139,7 +148,8 @@ var _ = Describe("a run of all suites by a command alone", func() {
 	It("ends with what is wrong, and draws no conversations, if the agent does not start", func() {
 		got := newPlace().run("run", "-j", "2", "--", "/bin/false")
 		Expect(got.code).To(Equal(1), got.out+got.err)
-		Expect(got.out).To(ContainSubstring("what to do   run the command by hand: it must speak ACP on stdin and stdout"))
+		Expect(got.out).To(ContainSubstring("what to do   run the command by hand: it must speak ACP on " +
+			"stdin and stdout"))
 		Expect(got.out).NotTo(ContainSubstring("conversation"))
 	})
 

@@ -29,7 +29,8 @@ var _ = Describe("--smoke", func() {
 		oneOf(2)
 		p := newPlace()
 		Expect(p.run("run", "--run", "^prompt-turn/two-turns$", "--fault", "cancel-error").code).To(Equal(0))
-		got := p.run(append(turns, "--fault", "cancel-error", "--seed", "2")...) // one whose schedule leaves nothing open
+		got := p.run(append(turns, "--fault", "cancel-error", "--seed",
+			"2")...) // one whose schedule leaves nothing open
 		Expect(got.code).To(Equal(1), got.out)
 		Expect(got.out).To(ContainSubstring("CANCEL-REASON"))
 		again := regexp.MustCompile(`acp-test (run --fault cancel-error .*\.txtar)`).FindStringSubmatch(got.out)
@@ -52,11 +53,13 @@ var _ = Describe("sweep", func() {
 	It("shows one bug once, with a command line that shows it again", func() {
 		oneOf(3)
 		p := newPlace()
-		got := p.run("sweep", "--run", "^prompt-turn/two-turns$", "--fault", "cancel-hits-every-session", "--points", "second*",
+		got := p.run("sweep", "--run", "^prompt-turn/two-turns$", "--fault", "cancel-hits-every-session", "--points",
+			"second*",
 			"--actions", "cancel*", "--confirm", "2", "--timeout", "30s")
 		Expect(got.code).To(Equal(1), got.out)
 		Expect(got.out).To(ContainSubstring("; 1 finding; "))
-		again := regexp.MustCompile(`acp-test (run --fault cancel-hits-every-session --timeout 30s .*\.txtar)`).FindStringSubmatch(got.out)
+		again := regexp.MustCompile(`acp-test (run --fault cancel-hits-every-session --timeout 30s .*\.txtar)`).
+			FindStringSubmatch(got.out)
 		Expect(again).NotTo(BeNil(), got.out)
 		Expect(p.run(strings.Fields(again[1])...).code).To(Equal(1))
 	})

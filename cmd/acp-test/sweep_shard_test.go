@@ -16,9 +16,11 @@ var _ = Describe("a sweep in four parts", func() {
 	It("finds what one process finds, and covers as much", func() {
 		oneOf(1)
 		p := newPlace()
-		p.write("two.txtar", "# A turn in pieces.\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\nreplies:\n  - - text: Hello there.\n      chunks: 3\n")
+		p.write("two.txtar", "# A turn in pieces.\nprompt 'Say hello.'\nawait turn end_turn\n-- llm.yaml --\n"+
+			"replies:\n  - - text: Hello there.\n      chunks: 3\n")
 		sweep := func(more ...string) ended {
-			return p.run(append([]string{"sweep", "two.txtar", "--fault", "cancel-error", "--actions", "cancel,close", "--points", "f*,gate*,with*", "--confirm", "1"}, more...)...)
+			return p.run(append([]string{"sweep", "two.txtar", "--fault", "cancel-error", "--actions", "cancel,close",
+				"--points", "f*,gate*,with*", "--confirm", "1"}, more...)...)
 		}
 		whole := sweep("--out", "whole", "--repro", "repro/whole")
 		Expect(whole.code).To(Equal(1), whole.out)
@@ -30,7 +32,8 @@ var _ = Describe("a sweep in four parts", func() {
 			args = append(args, dir)
 			all.Go(func() {
 				defer GinkgoRecover()
-				Expect(sweep("--shard", fmt.Sprintf("%d/%d", i+1, parts), "--out", dir, "--repro", "repro/"+fmt.Sprint(i)).code).To(BeNumerically("<", 2))
+				Expect(sweep("--shard", fmt.Sprintf("%d/%d", i+1, parts), "--out", dir, "--repro",
+					"repro/"+fmt.Sprint(i)).code).To(BeNumerically("<", 2))
 			})
 		}
 		all.Wait()

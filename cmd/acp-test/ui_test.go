@@ -120,9 +120,11 @@ hello
 				second = e.Seq
 			}
 		}
-		_, made, text := ui.ask("do/scenario", map[string]any{"source": 0, "file": "talk/transcript.jsonl", "from": second, "to": second})
+		_, made, text := ui.ask("do/scenario",
+			map[string]any{"source": 0, "file": "talk/transcript.jsonl", "from": second, "to": second})
 		scenario, _ := made["text"].(string)
-		Expect(scenario).To(And(ContainSubstring("Second."), ContainSubstring("Two."), Not(ContainSubstring("First."))), text)
+		Expect(scenario).To(And(ContainSubstring("Second."), ContainSubstring("Two."), Not(ContainSubstring("First."))),
+			text)
 		p.write("made.txtar", scenario)
 		Expect(p.run("run", "made.txtar", "-q").code).To(Equal(0))
 		_, made, _ = ui.ask("do/scenario", map[string]any{"source": 0, "file": "talk/transcript.jsonl"})
@@ -154,9 +156,11 @@ hello
 		for name, step := range map[string]int{"talk": 1, "work": 4} {
 			n := strings.Count(p.read("acp-test-out/"+name+"/transcript.jsonl"), "\n") - 1
 			for at := 1; at <= n; at += step {
-				status, got, text := ui.ask("do/cancel", map[string]any{"source": 0, "file": name + "/transcript.jsonl", "at": at})
+				status, got, text := ui.ask("do/cancel",
+					map[string]any{"source": 0, "file": name + "/transcript.jsonl", "at": at})
 				if status != 200 {
-					Expect(text).To(Or(ContainSubstring("no turn is open at #%d", at), ContainSubstring("from #%d to the end of its turn", at)))
+					Expect(text).To(Or(ContainSubstring("no turn is open at #%d", at),
+						ContainSubstring("from #%d to the end of its turn", at)))
 					continue
 				}
 				made++
@@ -209,7 +213,8 @@ hello
 		Eventually(func() any { return state()["asked"] }).Should(HaveLen(1))
 		asks := state()["asked"].([]any)[0].(map[string]any)
 		Expect(asks["title"]).To(Equal("Write a.txt"))
-		play(map[string]any{"Do": "answer", "Request": asks["seq"], "Option": asks["options"].([]any)[0].(map[string]any)["id"]})
+		play(map[string]any{"Do": "answer", "Request": asks["seq"],
+			"Option": asks["options"].([]any)[0].(map[string]any)["id"]})
 		Eventually(idle).Should(BeTrue())
 
 		play(map[string]any{"Do": "prompt", "Text": "Talk.", "Model": "One two", "Hold": true})
@@ -229,7 +234,8 @@ hello
 
 		_, made, text := ui.ask("do/scenario", map[string]any{"source": 0, "file": "transcript.jsonl"})
 		scenario, _ := made["text"].(string)
-		Expect(scenario).To(And(ContainSubstring("permit allow_once"), ContainSubstring("await gate step-2"), ContainSubstring("cancel"),
+		Expect(scenario).To(And(ContainSubstring("permit allow_once"), ContainSubstring("await gate step-2"),
+			ContainSubstring("cancel"),
 			ContainSubstring("await turn cancelled")), text)
 		ui.end()
 		left, err := os.ReadDir(filepath.Join(p.dir, ".tmp"))
@@ -250,7 +256,8 @@ hello
 				results, _ := from["results"].(map[string]any)
 				problem, _ := from["problem"].(string)
 				all, _ := results["results"].([]any)
-				verdicts = append(verdicts, fmt.Sprint(from["round"], " ", len(all), " ", results["verdict"], " ", problem != ""))
+				verdicts = append(verdicts, fmt.Sprint(from["round"], " ", len(all), " ", results["verdict"], " ",
+					problem != ""))
 			}
 			return verdicts
 		}

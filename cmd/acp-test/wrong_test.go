@@ -72,7 +72,8 @@ var _ = Describe("a wrong command line", func() {
 		})
 	}
 
-	It("is none, but a replay without a turn proves nothing, and the shape of a message comes before what follows from it", func() {
+	It("is none, but a replay without a turn proves nothing, and the shape of a message comes before what "+
+		"follows from it", func() {
 		p := newPlace()
 		for _, f := range files {
 			p.write(f.Name, string(f.Data))
@@ -80,9 +81,11 @@ var _ = Describe("a wrong command line", func() {
 		got := p.run("replay", "session.jsonl", "--against", "nothing")
 		Expect([]any{got.code, got.out}).To(Equal([]any{2, got.out}))
 		Expect(got.out).To(And(ContainSubstring("the recording holds no turn"), ContainSubstring("\nINCONCLUSIVE ")))
-		p.write("shape.txt", p.read("session.jsonl")+"--> "+`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`+
+		p.write("shape.txt", p.read("session.jsonl")+"--> "+
+			`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`+
 			"\n<-- "+`{"jsonrpc":"2.0","id":1,"result":{"sessionid":"s"}}`+
-			"\n--> "+`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"hi"}]}}`+
+			"\n--> "+`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s",`+
+			`"prompt":[{"type":"text","text":"hi"}]}}`+
 			"\n<-- "+`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`+"\n")
 		Expect(p.run("check", "shape.txt").out).To(MatchRegexp(`(?s)\nFAIL  SHAPE .*\nFAIL  C-INIT-FIRST `))
 		p.env = append(p.env, "MY_TOKEN=required") // a word of ours, as in auth/required
@@ -96,7 +99,8 @@ var _ = Describe("a wrong command line", func() {
 
 	It("is told from help, which is no mistake", func() {
 		p := newPlace()
-		for topic, begins := range map[string]string{"gate": "# Gates\n", "goldens": "# Goldens\n", "verdicts": "# Verdicts\n", "cause": "# Causes\n", "liberties": "# Liberties\n", "llm": "# Model script\n",
+		for topic, begins := range map[string]string{"gate": "# Gates\n", "goldens": "# Goldens\n",
+			"verdicts": "# Verdicts\n", "cause": "# Causes\n", "liberties": "# Liberties\n", "llm": "# Model script\n",
 			"profile": "", "run": "Runs scenarios", "report convert": "Writes a results.json"} {
 			got := p.run(append([]string{"help"}, strings.Fields(topic)...)...)
 			Expect([]any{got.code, got.err}).To(Equal([]any{0, ""}), topic)

@@ -28,7 +28,9 @@ const holding = 2 * time.Minute
 // held starts a server whose one answer waits at a gate, and lets it wait.
 func held(streams int, ask func(url string)) {
 	GinkgoHelper()
-	script, err := fakellm.ParseScript("held.yaml", []byte("turns:\n  - prompt: Please take your time\n    replies: [[{text: one}, {gate: held}, {text: \" two\"}]]\n"), nil)
+	script, err := fakellm.ParseScript("held.yaml",
+		[]byte("turns:\n  - prompt: Please take your time\n    replies: [[{text: one}, {gate: held}, {text: "+
+			"\" two\"}]]\n"), nil)
 	Expect(err).NotTo(HaveOccurred())
 	log, err := transcript.New(transcript.Header{}, transcript.Options{})
 	Expect(err).NotTo(HaveOccurred())
@@ -51,7 +53,8 @@ func held(streams int, ask func(url string)) {
 		defer GinkgoRecover()
 		ask(s.URL())
 	})
-	Eventually(func() int { return count(transcript.Gate) }).WithTimeout(time.Minute).WithPolling(10 * time.Millisecond).Should(Equal(streams))
+	Eventually(func() int { return count(transcript.Gate) }).WithTimeout(time.Minute).
+		WithPolling(10 * time.Millisecond).Should(Equal(streams))
 	began := time.Now()
 	// Nobody may give up, and nobody may ask again.
 	Consistently(func() []int { return []int{count(transcript.ModelRequest), count(transcript.ModelAborted)} }).
@@ -60,7 +63,8 @@ func held(streams int, ask func(url string)) {
 	Expect(err).NotTo(HaveOccurred())
 	all.Wait()
 	Expect(count(transcript.ModelDone)).To(Equal(streams))
-	AddReportEntry(fmt.Sprintf("%d streams were held for %.0f s and then ended well", streams, time.Since(began).Seconds()))
+	AddReportEntry(fmt.Sprintf("%d streams were held for %.0f s and then ended well", streams,
+		time.Since(began).Seconds()))
 }
 
 var _ = Describe("a gate, for minutes", Label("soak"), func() {
@@ -71,7 +75,8 @@ var _ = Describe("a gate, for minutes", Label("soak"), func() {
 				for _, stream := range []bool{true, false} {
 					all.Go(func() {
 						defer GinkgoRecover()
-						got, err := v.ask(ctx, fmt.Sprintf("%s/run/%s-%t", url, v.name, stream), []line{{user: "Please take your time"}}, stream)
+						got, err := v.ask(ctx, fmt.Sprintf("%s/run/%s-%t", url, v.name, stream),
+							[]line{{user: "Please take your time"}}, stream)
 						Expect(err).NotTo(HaveOccurred(), "%s stream=%t", v.name, stream)
 						Expect(got.text).To(Equal("one two"), "%s stream=%t", v.name, stream)
 					})
@@ -83,7 +88,8 @@ var _ = Describe("a gate, for minutes", Label("soak"), func() {
 
 	It("is no trouble to the vendors' JavaScript clients", func(ctx SpecContext) {
 		dir := filepath.Join("..", "..", "ci", "fakellm-npm")
-		Expect(filepath.Join(dir, "node_modules", "openai")).To(BeADirectory(), "the JavaScript clients are not installed: run ci/install-npm ci/fakellm-npm")
+		Expect(filepath.Join(dir, "node_modules", "openai")).
+			To(BeADirectory(), "the JavaScript clients are not installed: run ci/install-npm ci/fakellm-npm")
 		held(8, func(url string) {
 			cmd := exec.CommandContext(context.WithoutCancel(ctx), "node", "clients.mjs", url, "held")
 			cmd.Dir = dir

@@ -44,11 +44,14 @@ type vendor struct {
 
 var toolNames = []string{"write_file", "read_file"}
 
-var toolSchema = map[string]any{"type": "object", "properties": map[string]any{"path": map[string]any{"type": "string"}, "content": map[string]any{"type": "string"}}, "required": []string{"path"}}
+var toolSchema = map[string]any{"type": "object",
+	"properties": map[string]any{"path": map[string]any{"type": "string"}, "content": map[string]any{"type": "string"}},
+	"required":   []string{"path"}}
 
 var vendors = []vendor{
 	{fakellm.OpenAIChat, askChat, [4]string{"stop", "length", "content_filter", "tool_calls"}},
-	{fakellm.OpenAIResponses, askResponses, [4]string{"completed", "incomplete max_output_tokens", "incomplete content_filter", "completed"}},
+	{fakellm.OpenAIResponses, askResponses,
+		[4]string{"completed", "incomplete max_output_tokens", "incomplete content_filter", "completed"}},
 	{fakellm.Anthropic, askAnthropic, [4]string{"end_turn", "max_tokens", "refusal", "tool_use"}},
 	{fakellm.Gemini, askGemini, [4]string{"STOP", "MAX_TOKENS", "SAFETY", "STOP"}},
 }
@@ -57,7 +60,8 @@ func askChat(ctx context.Context, base string, lines []line, stream bool) (said,
 	c := openai.NewClient(openaioption.WithBaseURL(base+"/v1"), openaioption.WithAPIKey("sk-test"))
 	p := openai.ChatCompletionNewParams{Model: "fake-model"}
 	for _, name := range toolNames {
-		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: name, Parameters: toolSchema}))
+		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: name,
+			Parameters: toolSchema}))
 	}
 	var calls []called
 	for _, l := range lines {
@@ -69,8 +73,9 @@ func askChat(ctx context.Context, base string, lines []line, stream bool) (said,
 			m.Content.OfString = openai.String(l.model.text)
 			calls = l.model.calls
 			for _, k := range calls {
-				m.ToolCalls = append(m.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-					ID: k.id, Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: k.name, Arguments: k.args}}})
+				var f openai.ChatCompletionMessageFunctionToolCallParam
+				f.ID, f.Function.Name, f.Function.Arguments = k.id, k.name, k.args
+				m.ToolCalls = append(m.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: &f})
 			}
 			p.Messages = append(p.Messages, openai.ChatCompletionMessageParamUnion{OfAssistant: &m})
 		}
@@ -104,7 +109,8 @@ func askChat(ctx context.Context, base string, lines []line, stream bool) (said,
 		thinking = extra(full.Choices[0].Message.JSON.ExtraFields["reasoning_content"].Raw())
 	}
 	m := full.Choices[0].Message
-	out := said{text: m.Content, thinking: thinking, stop: full.Choices[0].FinishReason, in: full.Usage.PromptTokens, out: full.Usage.CompletionTokens, id: full.ID}
+	out := said{text: m.Content, thinking: thinking, stop: full.Choices[0].FinishReason, in: full.Usage.PromptTokens,
+		out: full.Usage.CompletionTokens, id: full.ID}
 	for _, k := range m.ToolCalls {
 		out.calls = append(out.calls, called{k.ID, k.Function.Name, k.Function.Arguments})
 	}
@@ -121,7 +127,8 @@ func askResponses(ctx context.Context, base string, lines []line, stream bool) (
 	c := openai.NewClient(openaioption.WithBaseURL(base+"/v1"), openaioption.WithAPIKey("sk-test"))
 	p := responses.ResponseNewParams{Model: "fake-model"}
 	for _, name := range toolNames {
-		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{Name: name, Parameters: toolSchema}})
+		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{Name: name,
+			Parameters: toolSchema}})
 	}
 	var in responses.ResponseInputParam
 	var calls []called
@@ -164,7 +171,8 @@ func askResponses(ctx context.Context, base string, lines []line, stream bool) (
 		full = *got
 		streamed = full.OutputText()
 	}
-	out := said{text: streamed, stop: string(full.Status), in: full.Usage.InputTokens, out: full.Usage.OutputTokens, id: full.ID}
+	out := said{text: streamed, stop: string(full.Status), in: full.Usage.InputTokens, out: full.Usage.OutputTokens,
+		id: full.ID}
 	if full.IncompleteDetails.Reason != "" {
 		out.stop += " " + string(full.IncompleteDetails.Reason)
 	}
@@ -183,7 +191,10 @@ func askAnthropic(ctx context.Context, base string, lines []line, stream bool) (
 	c := anthropic.NewClient(anthropicoption.WithBaseURL(base), anthropicoption.WithAPIKey("sk-test"))
 	p := anthropic.MessageNewParams{Model: "fake-model", MaxTokens: 100}
 	for _, name := range toolNames {
-		p.Tools = append(p.Tools, anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{Properties: toolSchema["properties"], Required: []string{"path"}}, name))
+		p.Tools = append(
+			p.Tools, anthropic.ToolUnionParamOfTool(anthropic.ToolInputSchemaParam{Properties: toolSchema["properties"],
+				Required: []string{"path"}}, name),
+		)
 	}
 	var calls []called
 	for _, l := range lines {
@@ -241,14 +252,16 @@ func askAnthropic(ctx context.Context, base string, lines []line, stream bool) (
 
 func askGemini(ctx context.Context, base string, lines []line, stream bool) (said, error) {
 	attempts, delay := int32(3), 0.01
-	c, err := genai.NewClient(ctx, &genai.ClientConfig{APIKey: "sk-test", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{
-		BaseURL: base, RetryOptions: &genai.HTTPRetryOptions{Attempts: &attempts, InitialDelay: &delay}}})
+	c, err := genai.NewClient(ctx,
+		&genai.ClientConfig{APIKey: "sk-test", Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{
+			BaseURL: base, RetryOptions: &genai.HTTPRetryOptions{Attempts: &attempts, InitialDelay: &delay}}})
 	if err != nil {
 		return said{}, err
 	}
 	cfg := &genai.GenerateContentConfig{}
 	for _, name := range toolNames {
-		cfg.Tools = append(cfg.Tools, &genai.Tool{FunctionDeclarations: []*genai.FunctionDeclaration{{Name: name, ParametersJsonSchema: toolSchema}}})
+		cfg.Tools = append(cfg.Tools, &genai.Tool{FunctionDeclarations: []*genai.FunctionDeclaration{{Name: name,
+			ParametersJsonSchema: toolSchema}}})
 	}
 	var contents []*genai.Content
 	var calls []called

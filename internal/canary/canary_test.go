@@ -62,7 +62,8 @@ func call(t mcp.Transport) string {
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(ctx, t, nil)
 	Expect(err).NotTo(HaveOccurred())
 	defer session.Close()
-	result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": "tweet"}})
+	result, err := session.CallTool(ctx,
+		&mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": "tweet"}})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(result.Content).To(HaveLen(1))
 	return result.Content[0].(*mcp.TextContent).Text
@@ -107,14 +108,17 @@ var _ = Describe("a canary", func() {
 		cmd.Env = []string{canary.Stubborn + "=yes"}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
+			Connect(ctx, &mcp.CommandTransport{Command: cmd}, nil)
 		Expect(err).NotTo(HaveOccurred())
-		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": canary.Picture}})
+		result, err := session.CallTool(ctx,
+			&mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": canary.Picture}})
 		Expect(err).NotTo(HaveOccurred())
 		Expect(result.Content).To(HaveLen(2))
 		_, err = png.Decode(bytes.NewReader(result.Content[1].(*mcp.ImageContent).Data))
 		Expect(err).NotTo(HaveOccurred())
-		_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": canary.Crash}})
+		_, err = session.CallTool(ctx,
+			&mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": canary.Crash}})
 		Expect(err).To(HaveOccurred())
 		Expect(ctx.Err()).NotTo(HaveOccurred())
 		_ = session.Close()
@@ -145,7 +149,8 @@ var _ = Describe("a canary", func() {
 		defer s.Close()
 		entry := s.Entry("c")
 		client := &http.Client{Transport: withHeader{entry.Headers[0].Name, entry.Headers[0].Value}}
-		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL, HTTPClient: client})).To(Equal(token + ": tweet"))
+		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL, HTTPClient: client})).
+			To(Equal(token + ": tweet"))
 		Expect(s.Sightings()).To(ContainElement(called(token, true)))
 		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL})).To(Equal(token + ": tweet"))
 		Expect(s.Sightings()).To(ContainElement(called(token, false)), "an agent that drops the headers shows")

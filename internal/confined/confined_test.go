@@ -35,8 +35,10 @@ func furnish(t *testing.T) (*confined.Root, string) {
 	must(syscall.Mkfifo(at("fifo"), 0o600))
 	for name, target := range map[string]string{
 		"in": "file", "in-absolute": at("file"), "sub/up": "../file", "to-sub": at("sub"), "to-fifo": "fifo",
-		"out": filepath.Join(outside, "secret"), "out-dir": outside, "environ": "/proc/self/environ", "zero": "/dev/zero",
-		"up": "../" + filepath.Base(outside), "loop": "loop", "loop-a": at("loop-b"), "loop-b": at("loop-a"), "none": "nowhere",
+		"out": filepath.Join(outside, "secret"), "out-dir": outside, "environ": "/proc/self/environ",
+		"zero": "/dev/zero",
+		"up":   "../" + filepath.Base(outside), "loop": "loop", "loop-a": at("loop-b"), "loop-b": at("loop-a"),
+		"none": "nowhere",
 	} {
 		must(os.Symlink(target, at(name)))
 	}
@@ -59,7 +61,8 @@ func TestReadFile(t *testing.T) {
 		"fifo": confined.ErrNotRegular, "to-fifo": confined.ErrNotRegular, "socket": confined.ErrNotRegular,
 		"sub": confined.ErrNotRegular, ".": confined.ErrNotRegular,
 		"out": confined.ErrOutside, "out-dir/secret": confined.ErrOutside, "environ": confined.ErrOutside,
-		"zero": confined.ErrOutside, "up": confined.ErrOutside, "up/secret": confined.ErrOutside, "../x": confined.ErrOutside,
+		"zero": confined.ErrOutside, "up": confined.ErrOutside, "up/secret": confined.ErrOutside,
+		"../x":   confined.ErrOutside,
 		"loop-a": confined.ErrOutside, "sparse": confined.ErrTooLarge,
 		"none": fs.ErrNotExist, "nothing": fs.ErrNotExist,
 	} {
@@ -67,7 +70,8 @@ func TestReadFile(t *testing.T) {
 		if !errors.Is(err, want) || want == nil && string(text) != "text" {
 			t.Errorf("%s: %.20q, %v, want %v", name, text, err, want)
 		}
-		if want != nil && (len(text) > 0 && !errors.Is(err, confined.ErrTooLarge) || !strings.Contains(err.Error(), name)) {
+		if want != nil && (len(text) > 0 && !errors.Is(err, confined.ErrTooLarge) ||
+			!strings.Contains(err.Error(), name)) {
 			t.Errorf("%s: %.20q, %v", name, text, err)
 		}
 	}
@@ -156,7 +160,8 @@ func TestReplaced(t *testing.T) {
 func TestLookAt(t *testing.T) {
 	root, _ := furnish(t)
 	for name, want := range map[string]error{
-		"out": nil, "fifo": nil, "loop": nil, "out-dir/secret": confined.ErrOutside, "to-sub/up": nil, "nothing": fs.ErrNotExist,
+		"out": nil, "fifo": nil, "loop": nil, "out-dir/secret": confined.ErrOutside, "to-sub/up": nil,
+		"nothing": fs.ErrNotExist,
 	} {
 		if _, err := root.Lstat(name); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)
@@ -175,7 +180,8 @@ func TestLookAt(t *testing.T) {
 	if err != nil || string(text) != "secret" {
 		t.Errorf("a link of the user's: %q, %v", text, err)
 	}
-	if _, err := confined.ReadNamed(t.Context(), filepath.Join(root.Dir(), "fifo")); !errors.Is(err, confined.ErrNotRegular) {
+	if _, err := confined.ReadNamed(t.Context(), filepath.Join(root.Dir(), "fifo")); !errors.Is(err,
+		confined.ErrNotRegular) {
 		t.Errorf("a FIFO of the user's: %v", err)
 	}
 }

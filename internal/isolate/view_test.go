@@ -60,7 +60,8 @@ func TestTools(t *testing.T) {
 		{name: "the user's own program is shown alone", program: "home/agent", want: "home/agent"},
 		{name: "one in a folder of the user's with it", program: "home/notes/agent", want: "home/notes"},
 		{name: "a project is shown whole", program: "home/project/sub/deep/agent.js", want: "home/project"},
-		{name: "also where it is an argument, or a link leads to it", program: "opt/agent", args: "home/project/dist/agent.js",
+		{name: "also where it is an argument, or a link leads to it", program: "opt/agent",
+			args: "home/project/dist/agent.js",
 			want: "home/project opt"},
 		{name: "of what is installed with npm the outermost folder", program: "home/tool/node_modules/.bin/cli",
 			want: "home/tool/node_modules"},
@@ -70,7 +71,8 @@ func TestTools(t *testing.T) {
 		{name: "of PATH what is installed together", path: "home/.nvm/v20/bin", want: "home/.nvm/v20"},
 		{name: "but nothing beside ~/.local/bin but libraries", path: "home/.local/bin home/.missing/bin",
 			want: "home/.local/bin home/.local/lib"},
-		{name: "never the home or what is above it", path: "home .", args: "home . home/.local/share/uv/tools/t/bin/leads-back"},
+		{name: "never the home or what is above it", path: "home .",
+			args: "home . home/.local/share/uv/tools/t/bin/leads-back"},
 		{name: "a link to nowhere is nothing", args: "home/.local/share/uv/tools/t/bin/a-loop"},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -23,7 +23,8 @@ func FuzzRead(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	for _, text := range []string{"{", `"{\"`, "b'{'", "-> {\n", "{\"a\":\n{\"jsonrpc\":1}", "[[[[[[{\"jsonrpc\":1}]]]]]]", "\x1b]0;{", "{}'", "b'{}'"} {
+	for _, text := range []string{"{", `"{\"`, "b'{'", "-> {\n", "{\"a\":\n{\"jsonrpc\":1}",
+		"[[[[[[{\"jsonrpc\":1}]]]]]]", "\x1b]0;{", "{}'", "b'{}'"} {
 		f.Add([]byte(text))
 	}
 	dialect := logs.Dialect{

@@ -14,7 +14,8 @@ import (
 )
 
 // keys have what each form has to escape.
-var keys = []string{"hunter2hunter2", `pl4nt3d/S3cr3t+key"zq81?x`, "p\\a<s>&s=wörd %41", "sixsix", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}
+var keys = []string{"hunter2hunter2", `pl4nt3d/S3cr3t+key"zq81?x`, "p\\a<s>&s=wörd %41", "sixsix",
+	"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}
 
 // written are the ways in which a program may write a key.
 func written(key string) map[string]string {
@@ -42,10 +43,12 @@ func written(key string) map[string]string {
 func TestForms(t *testing.T) {
 	n := 0
 	for _, key := range keys {
-		f := secret.New("SOME_API_KEY="+key, "HOME=/home/me", "EDITOR=vi-or-emacs", "KEY_FILE=/etc/key", "A_TOKEN=short")
+		f := secret.New("SOME_API_KEY="+key, "HOME=/home/me", "EDITOR=vi-or-emacs", "KEY_FILE=/etc/key",
+			"A_TOKEN=short")
 		for name, form := range written(key) {
 			n++
-			if got := f.Text("before " + form + " after"); strings.Contains(got, form) || !strings.Contains(got, secret.Mark) ||
+			if got := f.Text("before " + form + " after"); strings.Contains(got, form) ||
+				!strings.Contains(got, secret.Mark) ||
 				!strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
 				t.Errorf("%s of %q: %q", name, key, got)
 			}
@@ -69,8 +72,9 @@ func TestNamed(t *testing.T) {
 		`{"value":"hunter2", "name":"GH_TOKEN"}`:                      `{"value":"REDACTED", "name":"GH_TOKEN"}`,
 		`Authorization: Bearer abcdefghijkl`:                          `Authorization: Bearer REDACTED`,
 		`sk-abcdefghijklmnopqrstu and ghp_` + strings.Repeat("a", 36): `REDACTED and REDACTED`,
-		`--keyboard us --tokens 12 http://host:8080/a?b=c`:            `--keyboard us --tokens 12 http://host:8080/a?b=c`,
-		`{"name":"PATH","value":"/bin"}`:                              `{"name":"PATH","value":"/bin"}`,
+		`--keyboard us --tokens 12 http://host:8080/a?b=c`: `--keyboard us --tokens 12 ` +
+			`http://host:8080/a?b=c`,
+		`{"name":"PATH","value":"/bin"}`: `{"name":"PATH","value":"/bin"}`,
 	} {
 		if got := f.Text(text); got != want {
 			t.Errorf("%s\nbecomes %s\nwant    %s", text, got, want)
@@ -99,9 +103,11 @@ func TestAssigned(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		`the token is invalid, and the password is required`, `password: required`, `max_token: 100000`, `tokens: 123456`,
+		`the token is invalid, and the password is required`, `password: required`, `max_token: 100000`,
+		`tokens: 123456`,
 		`const token = getToken();`, `{apiKey: process.env.KEY}`, `{apiKey: apiKey}`, `--env API_KEY=$KEY_OF_RUN`,
-		`key: value-1`, `monkey: dragons`, `the secret of success is practice`, `token_file: /run/tokens/1`, `keyboard = dragons1`,
+		`key: value-1`, `monkey: dragons`, `the secret of success is practice`, `token_file: /run/tokens/1`,
+		`keyboard = dragons1`,
 		`token = config["name"]`, `token: Option<Secret>`, `api_key: ${KEY_2}`, `password={{value1}}`,
 	} {
 		if got := f.Text(text); got != text {
@@ -138,7 +144,8 @@ func TestValue(t *testing.T) {
 	key := keys[1]
 	f := secret.New("X_SECRET=" + key)
 	got := secret.Value(f, inner{"a " + key, map[string][]string{key: {"b" + key + "c"}}})
-	if text := fmt.Sprint(got); strings.Contains(text, key) || got.A != "a REDACTED" || got.M["REDACTED"][0] != "bREDACTEDc" {
+	if text := fmt.Sprint(got); strings.Contains(text, key) || got.A != "a REDACTED" ||
+		got.M["REDACTED"][0] != "bREDACTEDc" {
 		t.Errorf("%q", text)
 	}
 }
@@ -163,7 +170,8 @@ func TestWriter(t *testing.T) {
 			t.Fatal(n, err)
 		}
 	}
-	if got := out.String(); got != "it is "+secret.Mark+secret.Mark+secret.Mark+" indeed; hunter3 and "+secret.Mark+"." {
+	if got := out.String(); got != "it is "+secret.Mark+secret.Mark+secret.Mark+" indeed; hunter3 and "+secret.Mark+
+		"." {
 		t.Errorf("%q", got)
 	}
 }

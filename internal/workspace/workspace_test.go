@@ -67,7 +67,8 @@ func TestChanges(t *testing.T) {
 		after, _, _ := strings.Cut(c.After, ",")
 		got = append(got, c.What+" "+filepath.ToSlash(c.Path)+": "+strings.TrimSpace(after))
 	}
-	want := []string{"deleted gone: ", "changed large: 71680 bytes", "new file new/link: link to /etc/passwd", "changed text: b"}
+	want := []string{"deleted gone: ", "changed large: 71680 bytes", "new file new/link: link to /etc/passwd",
+		"changed text: b"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
@@ -185,10 +186,12 @@ func TestEnded(t *testing.T) {
 func TestRestoreHostile(t *testing.T) {
 	dir, text := t.TempDir(), "text"
 	lacking, err := workspace.Restore(dir, []workspace.Listed{
-		{Path: "a/b", Text: &text}, {Path: "good", Link: "a/b"}, {Path: "a/up", Link: "../good"}, {Path: "here", Link: "."},
+		{Path: "a/b", Text: &text}, {Path: "good", Link: "a/b"}, {Path: "a/up", Link: "../good"},
+		{Path: "here", Link: "."},
 		{Path: "away", Link: "/etc"}, {Path: "up", Link: ".."}, {Path: "detour", Link: "a/../../x"},
 		{Path: "here/new/x", Link: "../../.."}, {Path: "a/here", Link: "."}, {Path: "a/here/new/x", Link: "../../../y"},
-		{Path: "here/new/y", Link: "../../y"}, {Path: ".git/config", Text: &text}, {Path: "a/.GIT./hooks/x", Text: &text},
+		{Path: "here/new/y", Link: "../../y"}, {Path: ".git/config", Text: &text},
+		{Path: "a/.GIT./hooks/x", Text: &text},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +205,8 @@ func TestRestoreHostile(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := workspace.Restore(dir, []workspace.Listed{{Path: "../x", Text: &text}}); !errors.Is(err, confined.ErrOutside) {
+	if _, err := workspace.Restore(dir, []workspace.Listed{{Path: "../x", Text: &text}}); !errors.Is(err,
+		confined.ErrOutside) {
 		t.Errorf("got %v", err)
 	}
 }

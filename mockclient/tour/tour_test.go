@@ -66,9 +66,12 @@ func renamer(_ context.Context, in io.Reader, out io.Writer) error {
 			file = filepath.Join(f.Params.Cwd, "main.go")
 			send(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s1"}}`, f.ID)
 		case "session/prompt":
-			update(`{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Edit main.go","kind":"edit","status":"pending"}`)
-			send(`{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1"},"options":[` +
-				`{"optionId":"y","name":"Allow","kind":"allow_once"},{"optionId":"n","name":"Reject","kind":"reject_once"}]}}`)
+			update(`{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Edit ` +
+				`main.go","kind":"edit","status":"pending"}`)
+			send(`{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s1",` +
+				`"toolCall":{"toolCallId":"t1"},"options":[` +
+				`{"optionId":"y","name":"Allow","kind":"allow_once"},{"optionId":"n","name":"Reject",` +
+				`"kind":"reject_once"}]}}`)
 			answer, ok := next()
 			cancelled := false
 			for ok && answer.Method == "session/cancel" {
@@ -77,7 +80,8 @@ func renamer(_ context.Context, in io.Reader, out io.Writer) error {
 			}
 			if answer.Result.Outcome.OptionID == "y" && !cancelled {
 				update(`{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"in_progress"}`)
-				send(`{"jsonrpc":"2.0","id":"w","method":"fs/write_text_file","params":{"sessionId":"s1","path":%q,"content":"package main // func bar\n"}}`, file)
+				send(`{"jsonrpc":"2.0","id":"w","method":"fs/write_text_file","params":{"sessionId":"s1","path":%q,`+
+					`"content":"package main // func bar\n"}}`, file)
 				next()
 				update(`{"sessionUpdate":"tool_call_update","toolCallId":"t1","status":"completed"}`)
 			} else {
@@ -101,7 +105,8 @@ var _ = Describe("the renamer", func() {
 	begin := func(ctx SpecContext, policy *mockclient.Policy) {
 		dir = GinkgoT().TempDir()
 		Expect(os.WriteFile(filepath.Join(dir, "main.go"), []byte("package main // func foo\n"), 0o600)).To(Succeed())
-		log, err := transcript.New(transcript.Header{Agent: "renamer"}, transcript.Options{Classifier: acpframe.Classifier{}})
+		log, err := transcript.New(transcript.Header{Agent: "renamer"},
+			transcript.Options{Classifier: acpframe.Classifier{}})
 		Expect(err).NotTo(HaveOccurred())
 		editor = mockclient.NewEditor(mockclient.InProcess(log, 0, renamer), mockclient.Options{Policy: policy})
 		DeferCleanup(func(ctx SpecContext) { editor.Close(ctx) })
@@ -120,8 +125,10 @@ var _ = Describe("the renamer", func() {
 		begin(ctx, mockclient.Allow())
 		turn := session.Prompt(ctx, mockclient.Text("Rename foo to bar in main.go."))
 		Eventually(editor.Transcript()).WithContext(ctx).Should(turn.Ended("end_turn"))
-		Expect(editor.Transcript()).To(mockclient.ToolCallUpdated("in_progress").After(mockclient.PermissionRequested()))
-		Expect(editor.Transcript()).To(mockclient.PermissionAnswered("selected").Before(mockclient.Requested("fs/write_text_file")))
+		Expect(editor.Transcript()).To(mockclient.ToolCallUpdated("in_progress").
+			After(mockclient.PermissionRequested()))
+		Expect(editor.Transcript()).To(mockclient.PermissionAnswered("selected").
+			Before(mockclient.Requested("fs/write_text_file")))
 		Expect(main()).To(Equal("package main // func bar\n"))
 	})
 	It("does nothing when it may not", func(ctx SpecContext) {

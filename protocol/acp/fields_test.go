@@ -20,8 +20,10 @@ var _ = Describe("what the page says of the members of messages", func() {
 			known := func(expression string) bool {
 				name := regexp.MustCompile(`(\[\+?\]|\{\}|\|null)`).ReplaceAllString(expression, "")
 				_, ok := f.Types[name]
-				return ok || slices.Contains(strings.Fields("string boolean number object any"), strings.Split(name, ",")[0]) ||
-					strings.HasPrefix(name, "whole number from") || strings.HasPrefix(name, "number from") || strings.HasPrefix(name, "string but")
+				return ok || slices.Contains(strings.Fields("string boolean number object any"),
+					strings.Split(name, ",")[0]) ||
+					strings.HasPrefix(name, "whole number from") || strings.HasPrefix(name, "number from") ||
+					strings.HasPrefix(name, "string but")
 			}
 			for method, types := range f.Calls {
 				Expect(known(types[0])).To(BeTrue(), "%s has %v", method, types)
@@ -39,10 +41,12 @@ var _ = Describe("what the page says of the members of messages", func() {
 
 	It("cites what the specification demands of a member and of a method", func() {
 		f := acp.Fields(acp.V1())
-		Expect(f.Types["PromptResponse"].(schema.Description).Fields).To(ContainElement([]string{"stopReason", "StopReason"}))
+		Expect(f.Types["PromptResponse"].(schema.Description).Fields).
+			To(ContainElement([]string{"stopReason", "StopReason"}))
 		Expect(f.Types["StopReason"].(schema.Description).Values).To(ContainElement("cancelled"))
 		Expect(f.Types["ContentBlock"].(schema.Description).By).To(Equal("type"))
-		Expect(f.Types["ReadTextFileRequest"].(schema.Description).Fields).To(ContainElement([]string{"line?", "uint32|null"}))
+		Expect(f.Types["ReadTextFileRequest"].(schema.Description).Fields).
+			To(ContainElement([]string{"line?", "uint32|null"}))
 		said := func(key string) (ids []string) {
 			for _, n := range f.Says[key] {
 				ids = append(ids, f.Statements[n][0])

@@ -46,7 +46,8 @@ func TestNewMustsAreProved(t *testing.T) {
 			known = true
 			finders := slices.Concat(q.Rules, q.Checks)
 			if q.Excluded == "" && !slices.ContainsFunc(finders, proves) {
-				t.Errorf("%s: no fault turns one of %q red, and it is not excluded: write the fault, or the reason in bindings.yaml",
+				t.Errorf("%s: no fault turns one of %q red, and it is not excluded: write the fault, or the reason "+
+					"in bindings.yaml",
 					id, finders)
 			}
 		}

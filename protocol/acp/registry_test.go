@@ -10,7 +10,8 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 )
 
-var updateBindings = flag.Bool("update-bindings", false, "write the checks of the scenarios of version 2 to bindings.yaml")
+var updateBindings = flag.Bool("update-bindings", false,
+	"write the checks of the scenarios of version 2 to bindings.yaml")
 
 // The scenarios say which requirements their checks are about; bindings.yaml repeats it.
 // Of version 1, kept.txt names those that hold in version 2.

@@ -52,18 +52,21 @@ func differing(t *testing.T, binding string, did func(way string), ways ...strin
 	p.Command = []string{os.Args[0]} // which is not started
 	e := &scenarios.Engine{Protocol: acp.V1(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
 		StepTimeout: 5 * time.Second}
-	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
+	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent,
+		error) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
 		getenv := inside.Getenv(l)
-		o := netagent.Options{Listener: listener, Tokens: strings.Fields(strings.ReplaceAll(getenv("ACP_TEST_REFAGENT_TOKENS"), ",", " ")),
-			Ways: ways, Did: did, Agent: func(ctx context.Context, in io.Reader, out io.Writer) error {
+		o := netagent.Options{Listener: listener,
+			Tokens: strings.Fields(strings.ReplaceAll(getenv("ACP_TEST_REFAGENT_TOKENS"), ",", " ")),
+			Ways:   ways, Did: did, Agent: func(ctx context.Context, in io.Reader, out io.Writer) error {
 				return refagent.Run(ctx, refagent.Options{In: in, Out: out, Getenv: getenv})
 			}}
 		at := remote.At(binding+"://"+listener.Addr().String()+netagent.Path, l.Headers)
-		return transport.InProcessServer(log, conn, at, func(ctx context.Context) error { return netagent.Serve(ctx, o) }), nil
+		return transport.InProcessServer(log, conn, at,
+			func(ctx context.Context) error { return netagent.Serve(ctx, o) }), nil
 	}
 	return e
 }
@@ -120,13 +123,18 @@ func TestWhatIsNoServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for answer, want := range map[string]string{
-		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>":                         "is that an ACP agent?",
-		"HTTP/1.1 302 Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n":                               "give the URL of the agent itself",
-		"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n":                                                   "the server answered 404 Not Found",
-		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}":                      "is that an ACP agent?",
-		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}": "without the header Acp-Connection-Id",
-		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + endless:                                          "is that an ACP agent?",
-		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + endless:                                   "is that an ACP agent?",
+		"HTTP/1.1 200" +
+			" OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>": "is that an ACP agent?",
+		"HTTP/1.1 302" +
+			" Found\r\nLocation: /elsewhere\r\nContent-Length: 0\r\n\r\n": "give the URL of the agent itself",
+		"HTTP/1.1 404" +
+			" Not Found\r\nContent-Length: 0\r\n\r\n": "the server answered 404 Not Found",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: " +
+			"2\r\n\r\n{}": "is that an ACP agent?",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{\"jsonrpc\":\"2.0\",\"id\":1," +
+			"\"result\":{}}": "without the header Acp-Connection-Id",
+		"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n" + endless:        "is that an ACP agent?",
+		"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + endless: "is that an ACP agent?",
 		"SSH-2.0-none\r\n": "malformed HTTP response",
 		"":                 "nobody listens at",
 	} {
@@ -152,8 +160,9 @@ func TestWhatIsNoServer(t *testing.T) {
 				c.Close()
 			}
 		}()
-		e := &scenarios.Engine{Protocol: acp.V1(), Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true, StepTimeout: 5 * time.Second,
-			Profile: &agents.Profile{Name: "endpoint", URL: "http://" + l.Addr().String() + "/acp"}}
+		e := &scenarios.Engine{Protocol: acp.V1(), Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
+			StepTimeout: 5 * time.Second,
+			Profile:     &agents.Profile{Name: "endpoint", URL: "http://" + l.Addr().String() + "/acp"}}
 		r := e.Run(context.Background(), scenario)
 		l.Close()
 		var said strings.Builder
@@ -175,7 +184,8 @@ func TestWhatIsNoServer(t *testing.T) {
 func served(t *testing.T, binding string, handler http.HandlerFunc) *scenarios.Engine {
 	t.Helper()
 	e := overNetwork(t, binding)
-	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, _ agents.Launch) (*transport.Agent, error) {
+	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, _ agents.Launch) (*transport.Agent,
+		error) {
 		server := httptest.NewServer(handler)
 		at := remote.At(binding+strings.TrimPrefix(server.URL, "http"), nil)
 		return transport.InProcessServer(log, conn, at, func(ctx context.Context) error {
@@ -231,7 +241,8 @@ func TestEventsWithoutMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for mebibytes, want := range map[int]string{64: "over the network between turns is no message: the line is 67108913 bytes long", 1 << 20: "got nothing"} {
+	for mebibytes, want := range map[int]string{64: "over the network between turns is no message: the line is " +
+		"67108913 bytes long", 1 << 20: "got nothing"} {
 		e := served(t, "http", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set(remote.ConnectionID, "one")
 			if r.Method == http.MethodPost && r.Header.Get(remote.ConnectionID) == "" {
@@ -316,7 +327,8 @@ func TestLibertiesOfTheNetwork(t *testing.T) {
 			t.Errorf("%s (%s): red are %v", l.Name, l.Summary, found)
 		}
 		for _, r := range run.Results {
-			if r.Verdict == results.Inconclusive && !strings.Contains(r.Reason+r.Summary(), cmp.Or(l.Takes, "nothing is taken")) {
+			if r.Verdict == results.Inconclusive &&
+				!strings.Contains(r.Reason+r.Summary(), cmp.Or(l.Takes, "nothing is taken")) {
 				t.Errorf("%s: %s is inconclusive: %s %s", l.Name, r.ID, r.Reason, r.Summary())
 			}
 		}

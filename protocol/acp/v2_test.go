@@ -22,7 +22,8 @@ import (
 )
 
 var updateFaults = flag.String("update-faults", "",
-	"measure what the faults of version 2 that match a regular expression redden, and write refagent/faults/reddens-acp-v2.txt")
+	"measure what the faults of version 2 that match a regular expression redden, and write "+
+		"refagent/faults/reddens-acp-v2.txt")
 
 // engine runs the reference agent in version 2 within this process.
 func engine(t *testing.T, fault string, taken ...string) *scenarios.Engine {
@@ -33,7 +34,8 @@ func engine(t *testing.T, fault string, taken ...string) *scenarios.Engine {
 	}
 	p.Command = []string{os.Args[0], "refagent"} // which is not started
 	linger := 100 * time.Millisecond
-	e := &scenarios.Engine{Protocol: acp.V2(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true, NoFurther: true,
+	e := &scenarios.Engine{Protocol: acp.V2(), Profile: p, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true,
+		NoFurther:   true,
 		StepTimeout: 10 * time.Second, Linger: &linger, Golden: &golden.Store{Embedded: golden.Shipped()}}
 	if fault != "" {
 		e.StepTimeout = 2 * time.Second // some never do what is awaited
@@ -71,8 +73,10 @@ var own = []string{"background", "items", "negotiation", "opened", "queue", "rep
 var fixed = []string{"turns/states", "tool-calls/read", "load/fresh-process"}
 
 // shared are some of the scenarios of both versions, for what else shows.
-var shared = []string{"tool-calls/read", "tool-calls/edit", "load/fresh-process", "permission/reject-once", "cancel/tool-running",
-	"cancel/mid-stream-at-gate", "resume/silent", "compaction/asked", "compaction/loaded", "notices/loaded", "subagents/announced",
+var shared = []string{"tool-calls/read", "tool-calls/edit", "load/fresh-process", "permission/reject-once",
+	"cancel/tool-running",
+	"cancel/mid-stream-at-gate", "resume/silent", "compaction/asked", "compaction/loaded", "notices/loaded",
+	"subagents/announced",
 	"subagents/cancelled", "subagents/two", "delete/gone-from-list", "content/several", "content/links-of-one-name",
 	"prompt-turn/long-unicode", "elicitation/accept"}
 

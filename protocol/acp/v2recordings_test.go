@@ -47,7 +47,8 @@ func TestRecordingsOfVersion2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Write(e.Profile.Name, id, made.Golden(acp.V2().Canonical, scenarios.GoldenOptions(e.Profile))); err != nil {
+		if err := store.Write(e.Profile.Name, id,
+			made.Golden(acp.V2().Canonical, scenarios.GoldenOptions(e.Profile))); err != nil {
 			t.Fatal(err)
 		}
 		again = append(again, s)

@@ -15,7 +15,8 @@ import (
 )
 
 // swept are scenarios with a permission, a command, background work, two turns and a child.
-var swept = []string{"turns/two", "permission/reject-once", "items/terminal-output", "background/through-a-turn", "load/fresh-process",
+var swept = []string{"turns/two", "permission/reject-once", "items/terminal-output", "background/through-a-turn",
+	"load/fresh-process",
 	"subagents/permission"}
 
 // A sweep acts in turns of version 2, also by what it alone has: it finds nothing in the
@@ -71,7 +72,8 @@ func TestDrawnConversationsOfVersion2(t *testing.T) {
 		e.Profile.Tools = maps.Clone(e.Profile.Tools)
 		delete(e.Profile.Tools, "mcp") // its server would be this program
 		e.Out, e.Golden, e.Seed, e.StepTimeout = t.TempDir(), nil, 1, 5*time.Second
-		w := &sweep.Sweeper{Engine: e, Jobs: 4, Max: 12, Confirm: 1, Shrink: time.Second, Repro: filepath.Join(e.Out, "repro")}
+		w := &sweep.Sweeper{Engine: e, Jobs: 4, Max: 12, Confirm: 1, Shrink: time.Second,
+			Repro: filepath.Join(e.Out, "repro")}
 		g, _, err := w.Calibrate(context.Background(), grammar.V2(), "", "")
 		if err != nil {
 			t.Fatal(err)
@@ -82,7 +84,8 @@ func TestDrawnConversationsOfVersion2(t *testing.T) {
 		}
 		return out
 	}
-	for _, liberties := range [][]string{nil, {"inserts-late", "echo-in-chunks", "idle-again", "message-as-a-whole-first"}} {
+	for _, liberties := range [][]string{nil,
+		{"inserts-late", "echo-in-chunks", "idle-again", "message-as-a-whole-first"}} {
 		out := draw("", liberties...)
 		for _, f := range out.Findings {
 			t.Errorf("with %v: %s", liberties, sweep.Describe(f))
@@ -91,7 +94,8 @@ func TestDrawnConversationsOfVersion2(t *testing.T) {
 			t.Errorf("with %v: %+v", liberties, s)
 		}
 	}
-	if out := draw("value-twice"); !slices.ContainsFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == "CONFIG-COMPLETE" }) {
+	if out := draw("value-twice"); !slices.ContainsFunc(out.Findings,
+		func(f sweep.Finding) bool { return f.Rule == "CONFIG-COMPLETE" }) {
 		t.Errorf("CONFIG-COMPLETE is not found: %v", out.Findings)
 	}
 }

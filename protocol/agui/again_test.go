@@ -19,12 +19,14 @@ import (
 // A recording is posted again as it was: what ran side by side does so, what came behind waits, and the front end hangs
 // up where it did.
 func TestAgain(t *testing.T) {
-	recording, err := transcript.New(transcript.Header{Protocol: "ag-ui"}, transcript.Options{Classifier: aguirecord.Protocol{}})
+	recording, err := transcript.New(transcript.Header{Protocol: "ag-ui"},
+		transcript.Options{Classifier: aguirecord.Protocol{}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	post := func(run string) int {
-		return recording.AppendFrame(0, transcript.Editor, fmt.Appendf(nil, `{"threadId":"t","runId":%q,"messages":[]}`, run), 0).Seq
+		return recording.AppendFrame(0, transcript.Editor,
+			fmt.Appendf(nil, `{"threadId":"t","runId":%q,"messages":[]}`, run), 0).Seq
 	}
 	event := func(ref int) {
 		recording.AppendReply(0, ref, []byte(`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`), 0)

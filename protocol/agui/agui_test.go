@@ -28,11 +28,13 @@ import (
 // against runs a scenario against a server of this test.
 func against(t *testing.T, url, script string) results.Result {
 	t.Helper()
-	s, err := agui.V1().Parse("x", "x.txtar", []byte("protocol ag-ui\n# X.\n"+script+"\n-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
+	s, err := agui.V1().Parse("x", "x.txtar",
+		[]byte("protocol ag-ui\n# X.\n"+script+"\n-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: url}, Temp: t.TempDir(), Cwd: t.TempDir(),
+	e := &scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: url}, Temp: t.TempDir(),
+		Cwd:    t.TempDir(),
 		NoTrap: true, NoFurther: true, StepTimeout: 2 * time.Second}
 	return e.Run(context.Background(), s)
 }
@@ -70,14 +72,23 @@ func TestBadServers(t *testing.T) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = w.Write([]byte("<h1>Welcome</h1>"))
 		}, []string{`content type "text/html" instead of text/event-stream`, "end no stream"}},
-		"a redirect": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+		"a redirect": {func(w http.ResponseWriter,
+			r *http.Request) {
+			http.Redirect(w, r, "/elsewhere", http.StatusFound)
+		},
 			[]string{"refused", "status=302"}},
 		"an error": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusBadGateway) },
 			[]string{"refused", "status=502"}},
-		"nothing": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "") }, []string{"ended without an event", "end closed"}},
+		"nothing": {func(w http.ResponseWriter, _ *http.Request) { stream(w, "") },
+			[]string{"ended without an event", "end closed"}},
 		"half an event": {func(w http.ResponseWriter, _ *http.Request) { stream(w, start+"data: {\"type\":\"RUN_FI") },
-			[]string{"The data of a server-sent event is not an AG-UI event: the line is cut off", "without RUN_FINISHED"}},
-		"a broken connection": {func(w http.ResponseWriter, _ *http.Request) { stream(w, start); panic(http.ErrAbortHandler) },
+			[]string{"The data of a server-sent event is not an AG-UI event: the line is cut off",
+				"without RUN_FINISHED"}},
+		"a broken connection": {func(w http.ResponseWriter,
+			_ *http.Request) {
+			stream(w, start)
+			panic(http.ErrAbortHandler)
+		},
 			[]string{"The connection broke before the end of the run", "end cut"}},
 		"a stream without an end": {func(w http.ResponseWriter, r *http.Request) {
 			stream(w, start)
@@ -148,12 +159,16 @@ func TestRecordings(t *testing.T) {
 `
 	const tool = `{"id":"o","role":"tool","toolCallId":"c","content":"x"}`
 	const orphan = `{"threadId":"t","runId":"r","messages":[` + tool + "]}\n"
-	const snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[` + tool + `,{"id":"m","role":"assistant","content":"Hi"}]}` + "\n"
+	const snapshot = `{"type":"MESSAGES_SNAPSHOT","messages":[` + tool +
+		`,{"id":"m","role":"assistant","content":"Hi"}]}` + "\n"
 	const doubled = `{"type":"TOOL_CALL_START","toolCallId":"d","toolCallName":"f","parentMessageId":"p"}` + "\n" +
-		`{"type":"TOOL_CALL_ARGS","toolCallId":"d","delta":"{\"a\": 1}"}` + "\n" + `{"type":"TOOL_CALL_END","toolCallId":"d"}` + "\n" +
-		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"p","role":"assistant","toolCalls":[{"id":"d","type":"function","function":` +
+		`{"type":"TOOL_CALL_ARGS","toolCallId":"d","delta":"{\"a\": 1}"}` + "\n" +
+		`{"type":"TOOL_CALL_END","toolCallId":"d"}` + "\n" +
+		`{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"p","role":"assistant","toolCalls":[{"id":"d",` +
+		`"type":"function","function":` +
 		`{"name":"f","arguments":"{\"a\":1}{\"a\":1}"}}]}]}` + "\n"
-	const empty = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"assistant","content":"Hi"},{"id":"e","role":"assistant"}]}` + "\n"
+	const empty = `{"type":"MESSAGES_SNAPSHOT","messages":[{"id":"m","role":"assistant","content":"Hi"},{"id":"e",` +
+		`"role":"assistant"}]}` + "\n"
 	const opened = `{"type":"TEXT_MESSAGE_CHUNK","messageId":"e","role":"assistant"}` + "\n" +
 		`{"type":"REASONING_MESSAGE_CHUNK","messageId":"t","delta":"Hm."}` + "\n"
 	judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
@@ -161,17 +176,24 @@ func TestRecordings(t *testing.T) {
 		return "data: " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n\ndata: ") + "\n\n"
 	}
 	for name, c := range map[string]struct{ text, rule string }{
-		"right":                        {right, ""},
-		"right, as SSE":                {": hello\n\n" + sse(right), ""},
-		"no end":                       {sse(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]), "RUN-FRAME"},
-		"text unopened":                {strings.Replace(right, `"TEXT_MESSAGE_START"`, `"REASONING_START"`, 1), "TEXT-PAIR"},
-		"with its input":               {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
-		"the client's own orphan":      {orphan + strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), ""},
-		"an orphan":                    {strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1), "MESSAGES"},
-		"arguments twice":              {strings.Replace(right, `{"type":"RUN_F`, doubled+`{"type":"RUN_F`, 1), "MESSAGES"},
-		"an empty message":             {strings.Replace(right, `{"type":"RUN_F`, empty+`{"type":"RUN_F`, 1), "MESSAGES"},
-		"an empty message, in a chunk": {strings.Replace(right, `{"type":"RUN_F`, opened+empty+`{"type":"RUN_F`, 1), ""},
-		"an event unread":              {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},
+		"right":         {right, ""},
+		"right, as SSE": {": hello\n\n" + sse(right), ""},
+		"no end": {sse(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]),
+			"RUN-FRAME"},
+		"text unopened": {strings.Replace(right, `"TEXT_MESSAGE_START"`, `"REASONING_START"`, 1),
+			"TEXT-PAIR"},
+		"with its input": {`{"threadId":"other","runId":"r","messages":[]}` + "\n" + right, "RUN-ID"},
+		"the client's own orphan": {orphan + strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`,
+			1), ""},
+		"an orphan": {strings.Replace(right, `{"type":"RUN_F`, snapshot+`{"type":"RUN_F`, 1),
+			"MESSAGES"},
+		"arguments twice": {strings.Replace(right, `{"type":"RUN_F`, doubled+`{"type":"RUN_F`, 1),
+			"MESSAGES"},
+		"an empty message": {strings.Replace(right, `{"type":"RUN_F`, empty+`{"type":"RUN_F`, 1),
+			"MESSAGES"},
+		"an empty message, in a chunk": {strings.Replace(right, `{"type":"RUN_F`, opened+empty+`{"type":"RUN_F`, 1),
+			""},
+		"an event unread": {right + "{\"type\":\"CUSTOM\",\"name\":\"a.b\",\"value\":1}\n", "RUN-FRAME"},
 	} {
 		log, err := aguirecord.Read(strings.NewReader(c.text))
 		if err != nil {
@@ -190,8 +212,10 @@ func TestRecordings(t *testing.T) {
 		}
 	}
 	// The bytes of a stream do not show who closed it, and calls that are named as pending are the front end's.
-	const pending = `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}` + "\n" + `{"type":"TOOL_CALL_END","toolCallId":"c"}` +
-		"\n" + `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success","pendingToolCallIds":["c"]}}` + "\n"
+	const pending = `{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}` + "\n" +
+		`{"type":"TOOL_CALL_END","toolCallId":"c"}` +
+		"\n" + `{"type":"RUN_FINISHED","threadId":"t","runId":"r","outcome":{"type":"success",` +
+		`"pendingToolCallIds":["c"]}}` + "\n"
 	whole := strings.SplitAfter(strings.SplitAfter(right, "END\",\"messageId\":\"m\"}\n")[0]+pending, "\n")
 	for n := 1; n < len(whole); n++ {
 		log, err := aguirecord.Read(strings.NewReader(sse(strings.Join(whole[:n], ""))))
@@ -259,23 +283,30 @@ func TestFindingsHaveAnOrder(t *testing.T) {
 // A call that the input has is streamed again by the agent, unless the model may have given its id once more.
 func TestACallThatTheModelGaveAgain(t *testing.T) {
 	const begin = `{"acp-test":3,"protocol":"ag-ui"}
-{"seq":1,"ms":1,"from":"editor","kind":"request","id":"r","method":"run","session":"t","msg":{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Hi."},{"id":"a","role":"assistant","toolCalls":[{"id":"c","type":"function","function":{"name":"pick","arguments":"{}"}}]},{"id":"x","role":"tool","toolCallId":"c","content":"yes"}],"tools":[],"context":[],"state":{},"forwardedProps":{}}}
+{"seq":1,"ms":1,"from":"editor","kind":"request","id":"r","method":"run","session":"t","msg":{"threadId":"t",` +
+		`"runId":"r","messages":[{"id":"u","role":"user","content":"Hi."},{"id":"a","role":"assistant",` +
+		`"toolCalls":[{"id":"c","type":"function","function":{"name":"pick","arguments":"{}"}}]},{"id":"x",` +
+		`"role":"tool","toolCallId":"c","content":"yes"}],"tools":[],"context":[],"state":{},"forwardedProps":{}}}
 `
 	const call = `{"seq":%d,"ms":1,"from":"model","kind":"model-answer","session":"t","msg":{"n":1,"steps":[%q]}}
 `
 	for step, want := range map[string]bool{"text: Yes.": true, "tool: pick": false} {
 		text := begin + fmt.Sprintf(call, 2, step)
-		for i, event := range []string{`"RUN_STARTED","threadId":"t","runId":"r"`, `"TOOL_CALL_START","toolCallId":"c","toolCallName":"pick"`,
-			`"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"`, `"TOOL_CALL_END","toolCallId":"c"`, `"RUN_FINISHED","threadId":"t","runId":"r"`} {
+		for i, event := range []string{`"RUN_STARTED","threadId":"t","runId":"r"`,
+			`"TOOL_CALL_START","toolCallId":"c","toolCallName":"pick"`,
+			`"TOOL_CALL_ARGS","toolCallId":"c","delta":"{}"`, `"TOOL_CALL_END","toolCallId":"c"`,
+			`"RUN_FINISHED","threadId":"t","runId":"r"`} {
 			kind, _, _ := strings.Cut(event, ",")
-			text += fmt.Sprintf(`{"seq":%d,"ms":1,"from":"agent","kind":"notification","method":%s,"session":"t","ref":1,"msg":{"type":%s}}`+"\n", i+3, kind, event)
+			text += fmt.Sprintf(`{"seq":%d,"ms":1,"from":"agent","kind":"notification","method":%s,"session":"t",`+
+				`"ref":1,"msg":{"type":%s}}`+"\n", i+3, kind, event)
 		}
 		log, err := transcript.Load(strings.NewReader(text), agui.V1().Classifier)
 		if err != nil {
 			t.Fatal(err)
 		}
 		judge := replay.Judge{Protocol: aguirecord.Protocol{}, Rules: agui.V1().Rules, Text: agui.V1().Canonical}
-		told := slices.ContainsFunc(judge.Check("x", log).Findings, func(f results.Finding) bool { return f.Rule == "RESTATED" })
+		told := slices.ContainsFunc(judge.Check("x", log).Findings,
+			func(f results.Finding) bool { return f.Rule == "RESTATED" })
 		if told != want {
 			t.Errorf("the model says %q: told %v", step, told)
 		}
@@ -294,15 +325,20 @@ func TestNoMoreRunsWhileAnAnswerIsOwed(t *testing.T) {
 			}
 			ids := fmt.Sprintf(`"threadId":%q,"runId":%q}`, in.ThreadID, in.RunID)
 			w.Header().Set("Content-Type", "text/event-stream")
-			_, _ = w.Write([]byte(sse(`{"type":"RUN_STARTED",`+ids, fmt.Sprintf(`{"type":"TOOL_CALL_START","toolCallId":"c-%s","toolCallName":%q}`, in.RunID, tool),
+			_, _ = w.Write([]byte(sse(`{"type":"RUN_STARTED",`+ids, fmt.Sprintf(
+				`{"type":"TOOL_CALL_START","toolCallId":"c-%s","toolCallName":%q}`, in.RunID, tool,
+			),
 				fmt.Sprintf(`{"type":"TOOL_CALL_END","toolCallId":"c-%s"}`, in.RunID), `{"type":"RUN_FINISHED",`+ids)))
 		}))
-		s, err := agui.V1().Parse("x", "x.txtar", []byte("protocol ag-ui\n# X.\nrun 'Hi.' tools='[{\"name\":\"theirs\",\"description\":\"\",\"parameters\":{}}]'\n"+
-			"await finished\n-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
+		s, err := agui.V1().Parse("x", "x.txtar",
+			[]byte("protocol ag-ui\n# X.\nrun 'Hi.' tools='[{\"name\":\"theirs\",\"description\":\"\","+
+				"\"parameters\":{}}]'\n"+
+				"await finished\n-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		(&scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: server.URL}, Temp: t.TempDir(), Cwd: t.TempDir(),
+		(&scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: server.URL}, Temp: t.TempDir(),
+			Cwd:    t.TempDir(),
 			NoTrap: true, StepTimeout: time.Second}).Run(context.Background(), s)
 		server.Close()
 		if got := posts.Load(); got != want {
@@ -322,19 +358,25 @@ func TestHeadersAndCookies(t *testing.T) {
 		_, _ = w.Write([]byte(sse(startOf, endOf)))
 	}))
 	defer server.Close()
-	s, err := agui.V1().Parse("x", "x.txtar", []byte("protocol ag-ui\n# X.\nrun 'One.'\nawait finished\nrun 'Two.' header='Authorization: none'\nawait finished\n"+
-		"-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
+	s, err := agui.V1().Parse("x", "x.txtar",
+		[]byte("protocol ag-ui\n# X.\nrun 'One.'\nawait finished\nrun 'Two.' header='Authorization: none'\n"+
+			"await finished\n"+
+			"-- llm.yaml --\nreplies:\n  - - text: Hi.\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &scenarios.Engine{Protocol: agui.V1(), Profile: &agents.Profile{Name: "x", URL: server.URL, Headers: map[string]string{"Authorization": "Bearer $TOKEN"}},
-		Host: []string{"TOKEN=abc"}, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true, NoFurther: true, StepTimeout: 2 * time.Second}
+	e := &scenarios.Engine{Protocol: agui.V1(),
+		Profile: &agents.Profile{Name: "x", URL: server.URL,
+			Headers: map[string]string{"Authorization": "Bearer $TOKEN"}},
+		Host: []string{"TOKEN=abc"}, Temp: t.TempDir(), Cwd: t.TempDir(), NoTrap: true, NoFurther: true,
+		StepTimeout: 2 * time.Second}
 	e.Run(context.Background(), s)
 	if want := []string{"Bearer abc ", "none session=1"}; !slices.Equal(seen, want) {
 		t.Errorf("got %q, want %q", seen, want)
 	}
 	e.Host = nil
-	if got := told(e.Run(context.Background(), s)); !strings.Contains(got, "the header Authorization of x: the variable $TOKEN is not set") {
+	if got := told(e.Run(context.Background(), s)); !strings.Contains(got,
+		"the header Authorization of x: the variable $TOKEN is not set") {
 		t.Error(got)
 	}
 }

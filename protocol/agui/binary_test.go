@@ -84,26 +84,37 @@ func various() []event {
 		return e
 	}
 	data, url, file := event{"type": "data", "value": "AAAA", "mimeType": "image/png"},
-		event{"type": "url", "value": "https://example.com/a"}, event{"type": "file", "value": "f", "provider": "openai", "mimeType": "a/b"}
-	parts := []any{part("text", nil), part("image", data), part("audio", url), part("video", file), part("document", url)}
+		event{"type": "url", "value": "https://example.com/a"},
+		event{"type": "file", "value": "f", "provider": "openai", "mimeType": "a/b"}
+	parts := []any{part("text", nil), part("image", data), part("audio", url), part("video", file),
+		part("document", url)}
 	messages := []any{
-		event{"id": "1", "role": "developer", "content": "a"}, event{"id": "2", "role": "system", "content": "", "name": "n"},
+		event{"id": "1", "role": "developer", "content": "a"},
+		event{"id": "2", "role": "system", "content": "", "name": "n"},
 		event{"id": "3", "role": "user", "content": parts}, event{"id": "4", "role": "user", "content": []any{}},
 		event{"id": "5", "role": "assistant", "subagentRunId": "s", "metadata": event{"a": nil}, "toolCalls": []any{
-			event{"id": "c", "type": "function", "function": event{"name": "f", "arguments": "{}"}, "encryptedValue": "v"}}},
+			event{"id": "c", "type": "function", "function": event{"name": "f", "arguments": "{}"},
+				"encryptedValue": "v"}}},
 		event{"id": "6", "role": "tool", "content": "x", "toolCallId": "c", "error": "no"},
 		event{"id": "7", "role": "activity", "activityType": "PLAN", "content": event{"steps": []any{1, 2}}},
 		event{"id": "8", "role": "reasoning", "content": "hm", "encryptedValue": "v"},
 	}
-	interrupt := event{"id": "i", "reason": "tool_call", "message": "May I?", "toolCallId": "c", "responseSchema": event{"type": "object"},
-		"expiresAt": "tomorrow", "metadata": event{"a": 1}, "subagentRunId": "s"}
-	patch := []any{event{"op": "add", "path": "", "value": nil}, event{"op": "remove", "path": "/a"}, event{"op": "replace", "path": "/a/0", "value": 0},
-		event{"op": "move", "path": "/a", "from": "/b"}, event{"op": "copy", "path": "/a", "from": ""}, event{"op": "test", "path": "/~0", "value": []any{}}}
+	interrupt := event{"id": "i", "reason": "tool_call", "message": "May I?", "toolCallId": "c",
+		"responseSchema": event{"type": "object"},
+		"expiresAt":      "tomorrow", "metadata": event{"a": 1}, "subagentRunId": "s"}
+	patch := []any{event{"op": "add", "path": "", "value": nil}, event{"op": "remove", "path": "/a"},
+		event{"op": "replace", "path": "/a/0", "value": 0},
+		event{"op": "move", "path": "/a", "from": "/b"}, event{"op": "copy", "path": "/a", "from": ""},
+		event{"op": "test", "path": "/~0", "value": []any{}}}
 	input := event{"threadId": "t", "runId": "r", "parentRunId": "p", "state": event{"a": 1}, "messages": messages,
-		"tools":   []any{event{"name": "f", "description": "d", "parameters": event{"type": "object"}, "metadata": event{}}},
-		"context": []any{event{"description": "d", "value": "v"}}, "forwardedProps": event{"a": []any{}}, "protocolVersion": "1.0",
-		"resume": []any{event{"interruptId": "i", "status": "resolved", "payload": event{"approved": true}, "metadata": event{"a": 1}}}}
-	usage := []any{event{"provider": "p", "model": "m", "inputTokens": 0, "outputTokens": 9007199254740991, "totalTokens": 3,
+		"tools": []any{event{"name": "f", "description": "d", "parameters": event{"type": "object"},
+			"metadata": event{}}},
+		"context": []any{event{"description": "d", "value": "v"}}, "forwardedProps": event{"a": []any{}},
+		"protocolVersion": "1.0",
+		"resume": []any{event{"interruptId": "i", "status": "resolved", "payload": event{"approved": true},
+			"metadata": event{"a": 1}}}}
+	usage := []any{event{"provider": "p", "model": "m", "inputTokens": 0, "outputTokens": 9007199254740991,
+		"totalTokens":     3,
 		"reasoningTokens": 1, "cachedInputTokens": 2, "cacheWriteInputTokens": 3}, event{}}
 	finished := func(pairs ...any) event {
 		return ev("RUN_FINISHED", append([]any{"threadId", "t", "runId", "r"}, pairs...)...)
@@ -114,14 +125,20 @@ func various() []event {
 		ev("STATE_DELTA", "delta", patch), ev("STATE_DELTA", "delta", []any{}),
 		ev("ACTIVITY_DELTA", "messageId", "m", "activityType", "a", "patch", patch),
 		ev("ACTIVITY_SNAPSHOT", "messageId", "m", "activityType", "a", "content", event{}, "replace", false),
-		ev("TOOL_CALL_RESULT", "messageId", "m", "toolCallId", "c", "content", parts), ev("TOOL_CALL_RESULT", "messageId", "m", "toolCallId", "c", "content", []any{}),
+		ev("TOOL_CALL_RESULT", "messageId", "m", "toolCallId", "c", "content", parts),
+		ev("TOOL_CALL_RESULT", "messageId", "m", "toolCallId", "c", "content", []any{}),
 		ev("TOOL_CALL_RESULT", "messageId", "m", "toolCallId", "c", "content", ""),
-		ev("TEXT_MESSAGE_CONTENT", "messageId", "m", "delta", ""), ev("TEXT_MESSAGE_CHUNK"), ev("TOOL_CALL_CHUNK"), ev("REASONING_MESSAGE_CHUNK"),
-		finished(), finished("outcome", event{"type": "success", "pendingToolCallIds": []any{"a", "b"}}), finished("outcome", event{"type": "cancelled"}),
-		finished("outcome", event{"type": "interrupt", "interrupts": []any{interrupt, event{"id": "j", "reason": "x"}}}, "usage", usage, "result", false),
-		ev("RUN_ERROR", "message", "", "usage", usage), ev("CUSTOM", "name", "n", "value", nil), ev("STATE_SNAPSHOT", "snapshot", nil),
+		ev("TEXT_MESSAGE_CONTENT", "messageId", "m", "delta", ""), ev("TEXT_MESSAGE_CHUNK"), ev("TOOL_CALL_CHUNK"),
+		ev("REASONING_MESSAGE_CHUNK"),
+		finished(), finished("outcome", event{"type": "success", "pendingToolCallIds": []any{"a", "b"}}),
+		finished("outcome", event{"type": "cancelled"}),
+		finished("outcome", event{"type": "interrupt", "interrupts": []any{interrupt, event{"id": "j", "reason": "x"}}},
+			"usage", usage, "result", false),
+		ev("RUN_ERROR", "message", "", "usage", usage), ev("CUSTOM", "name", "n", "value", nil),
+		ev("STATE_SNAPSHOT", "snapshot", nil),
 		ev("STATE_SNAPSHOT", "snapshot", []any{0.1, 1e21, 123456789012345, "a\nb"}), ev("RAW", "event", "x"),
-		ev("SUBAGENT_FINISHED", "subagentRunId", "s", "outcome", event{"type": "suspended", "interruptIds": []any{"i"}}), ev("SUBAGENT_FINISHED", "subagentRunId", "s"))
+		ev("SUBAGENT_FINISHED", "subagentRunId", "s", "outcome",
+			event{"type": "suspended", "interruptIds": []any{"i"}}), ev("SUBAGENT_FINISHED", "subagentRunId", "s"))
 }
 
 // same reports whether two events are the same JSON.
@@ -190,10 +207,12 @@ var odd = []struct {
 	{"nothing", "it has no event", nil, false},
 	{"text", "it is not a protobuf message", []byte("data: {}"), false},
 	{"an event without a base", "lacks base_event", message(3, message(2, "m")), false},
-	{"an event of another type", "its envelope holds a TEXT_MESSAGE_END, but its base_event has type number 0, TEXT_MESSAGE_START",
+	{"an event of another type", "its envelope holds a TEXT_MESSAGE_END, but its base_event has type number 0, " +
+		"TEXT_MESSAGE_START",
 		message(3, message(1, message(1, 0), 2, "m")), false},
 	{"an event of no type", "number 99, which is unknown", message(3, message(1, message(1, 99), 2, "m")), false},
-	{"two events", "two events, TEXT_MESSAGE_START and TEXT_MESSAGE_END", message(1, message(1, message(1, 0)), 3, message(1, message(1, 2))), false},
+	{"two events", "two events, TEXT_MESSAGE_START and TEXT_MESSAGE_END",
+		message(1, message(1, message(1, 0)), 3, message(1, message(1, 2))), false},
 	{"an event in two parts", "", message(3, message(1, message(1, 2)), 3, message(2, "m")), false},
 	{"a base in two parts", "", message(3, message(1, message(1, 2), 2, "m", 1, message(2, 17))), false},
 	{"a field twice", "", message(3, message(1, message(1, 2), 2, "a", 2, "b")), false},
@@ -205,14 +224,21 @@ var odd = []struct {
 		3, protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), 0x7ff8<<48))), true},
 	{"a value of nothing", "", message(11, message(1, message(1, 10), 2, "n", 3, message())), false},
 	{"a value of two kinds", "", message(11, message(1, message(1, 10), 2, "n", 3, message(3, "x", 4, 1))), false},
-	{"a tool result of both", "has both content and content_parts", message(22, message(1, message(1, 21), 3, "m", 4, "c", 5, "x", 7, message(1, message(1, "y")))), false},
-	{"a part that nobody knows", "", message(22, message(1, message(1, 21), 3, "m", 4, "c", 7, message(9, message(1, "y")))), false},
-	{"a part of two kinds", "a Part has more than one of its alternatives", message(22, message(1, message(1, 21), 3, "m", 4, "c",
-		7, message(1, message(1, "y"), 2, message()))), false},
-	{"parts of an assistant", "content_parts, which its role does not allow", message(9, message(1, message(1, 8), 2, message(1, "m", 2, "assistant", 8, message(1, message(1, "y"))))), false},
-	{"an activity of a user", `a message with role "user" has activity_content`, message(9, message(1, message(1, 8), 2, message(1, "m", 2, "user", 13, message()))), false},
+	{"a tool result of both", "has both content and content_parts",
+		message(22, message(1, message(1, 21), 3, "m", 4, "c", 5, "x", 7, message(1, message(1, "y")))), false},
+	{"a part that nobody knows", "",
+		message(22, message(1, message(1, 21), 3, "m", 4, "c", 7, message(9, message(1, "y")))), false},
+	{"a part of two kinds", "a Part has more than one of its alternatives",
+		message(22, message(1, message(1, 21), 3, "m", 4, "c",
+			7, message(1, message(1, "y"), 2, message()))), false},
+	{"parts of an assistant", "content_parts, which its role does not allow",
+		message(9, message(1, message(1, 8), 2, message(1, "m", 2, "assistant", 8, message(1, message(1, "y"))))),
+		false},
+	{"an activity of a user", `a message with role "user" has activity_content`,
+		message(9, message(1, message(1, 8), 2, message(1, "m", 2, "user", 13, message()))), false},
 	{"an operation that nobody knows", "", message(8, message(1, message(1, 7), 2, message(1, 17, 2, "/a"))), false},
-	{"an outcome that nobody knows", "", message(13, message(1, message(1, 12), 2, "t", 3, "r", 5, "paused", 8, "c")), false},
+	{"an outcome that nobody knows", "", message(13, message(1, message(1, 12), 2, "t", 3, "r", 5, "paused", 8, "c")),
+		false},
 	{"calls without an outcome", "", message(13, message(1, message(1, 12), 2, "t", 3, "r", 8, "c")), false},
 }
 
@@ -241,10 +267,12 @@ func TestOddMessages(t *testing.T) {
 	for range 5_000 {
 		deep = message(6, message(1, deep))
 	}
-	if _, err := aguiproto.Decode(message(11, message(1, message(1, 10), 2, "n", 3, deep))); err == nil || !strings.Contains(err.Error(), "deeper than 1000") {
+	if _, err := aguiproto.Decode(message(11, message(1, message(1, 10), 2, "n", 3, deep))); err == nil ||
+		!strings.Contains(err.Error(), "deeper than 1000") {
 		t.Errorf("a value of 5000 levels: %v", err)
 	}
-	if got, err := aguiproto.Decode(message(40, message(1, "x"))); err != nil || string(got) != `{"type":"(field 40)"}` {
+	if got, err := aguiproto.Decode(message(40, message(1, "x"))); err != nil ||
+		string(got) != `{"type":"(field 40)"}` {
 		t.Errorf("an event that nobody knows: %s, %v", got, err)
 	}
 	for _, kind := range []string{"THINKING_START", "Base", "Message", "OURS"} {
@@ -257,8 +285,10 @@ func TestOddMessages(t *testing.T) {
 // What an Accept header admits: a positive quality does, also of a range; the closest name counts.
 func TestAdmitted(t *testing.T) {
 	for accept, want := range map[string]bool{
-		"": false, "text/event-stream": false, aguiproto.MediaType: true, "text/event-stream, " + aguiproto.MediaType + ";q=0.1": true,
-		aguiproto.MediaType + ";q=0, text/event-stream": false, "*/*": true, "application/*;q=0.2": true, "application/json": false,
+		"": false, "text/event-stream": false, aguiproto.MediaType: true,
+		"text/event-stream, " + aguiproto.MediaType + ";q=0.1": true,
+		aguiproto.MediaType + ";q=0, text/event-stream":        false, "*/*": true, "application/*;q=0.2": true,
+		"application/json":                     false,
 		"*/*, " + aguiproto.MediaType + ";q=0": false, "*/*;q=0, " + aguiproto.MediaType: true, "nonsense;;, */*": true,
 		"Application/VND.ag-ui.event+proto": true,
 	} {
@@ -280,7 +310,8 @@ func framed(t *testing.T, events ...string) (b []byte) {
 	return b
 }
 
-// Each thing that is wrong with a stream in the binary form is one finding of the form, and what comes behind it is read.
+// Each thing that is wrong with a stream in the binary form is one finding of the form, and what comes behind it is
+// read.
 func TestBadFrames(t *testing.T) {
 	start, custom, end := framed(t, startOf), framed(t, `{"type":"CUSTOM","name":"a.b","value":1}`), framed(t, endOf)
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
@@ -289,26 +320,37 @@ func TestBadFrames(t *testing.T) {
 		kind string
 		want []string // the findings
 	}{
-		"right":                    {join(start, custom, end), "", nil},
-		"two bytes behind the end": {join(start, end, []byte{0, 0}), "", []string{"SSE-FORM After the last event, the body ends within the length of a frame: 4 bytes expected, 2 received."}},
+		"right": {join(start, custom, end), "", nil},
+		"two bytes behind the end": {join(start, end, []byte{0, 0}), "",
+			[]string{"SSE-FORM After the last event, the body ends within the length of a frame: 4 bytes expected, " +
+				"2 received."}},
 		"a frame cut behind the end": {join(start, end, custom[:9]), "",
 			[]string{"SSE-FORM After the last event, the body ends within a frame: 22 bytes expected, 5 received."}},
 		"a frame cut within the run": {join(start, custom, end[:7]), "",
-			[]string{"RUN-FRAME The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a success: the body ends within a frame: 12 bytes expected, 3 received."}},
-		"an empty frame": {join(start, make([]byte, 4), end), "", []string{"SSE-FORM A frame of the stream is not an event: it has no event."}},
+			[]string{"RUN-FRAME The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a " +
+				"success: the body ends within a frame: 12 bytes expected, 3 received."}},
+		"an empty frame": {join(start, make([]byte, 4), end), "",
+			[]string{"SSE-FORM A frame of the stream is not an event: it has no event."}},
 		"a frame that is none": {join(start, []byte{0, 0, 0, 3, 'a', 'b', 'c'}, end), "",
-			[]string{"SSE-FORM A frame of the stream is not an event: it is not a protobuf message: field 12 has no value: unexpected EOF."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: it is not a protobuf message: field 12 has no " +
+				"value: unexpected EOF."}},
 		"a length of 2 GiB": {join(start, custom, end, []byte{0x80, 0, 0, 0, 1, 2, 3}), "",
-			[]string{"SSE-FORM A frame of the stream is not an event: the frame's length is 2147483648 bytes, but an event may have at most 16777216."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: the frame's length is 2147483648 bytes, but an " +
+				"event may have at most 16777216."}},
 		"a frame of 20 MiB": {join(start, aguiproto.Framed(make([]byte, 20<<20)), custom, end), "",
-			[]string{"SSE-FORM A frame of the stream is not an event: the frame's length is 20971520 bytes, but an event may have at most 16777216."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: the frame's length is 20971520 bytes, but an " +
+				"event may have at most 16777216."}},
 		"an event that nobody knows": {join(start, aguiproto.Framed(message(40, message())), end), "",
 			[]string{`EVENT-SHAPE "(field 40)" is not an event type; use CUSTOM for your own events.`}},
 		"server-sent events": {[]byte(sse(startOf, endOf)), "",
-			[]string{`SSE-FORM A frame of the stream is not an event: the frame's length is 1684108385 bytes, but an event may have at most 16777216; these four bytes are the text "data", so the body may be server-sent events.`,
+			[]string{`SSE-FORM A frame of the stream is not an event: the frame's length is 1684108385 bytes, but an ` +
+				`event may have at most 16777216; these four bytes are the text "data", so the body may be ` +
+				`server-sent events.`,
 				"RUN-FRAME The stream ended without an event."}},
 		"a parameter": {join(start, end), aguiproto.MediaType + "; charset=utf-8",
-			[]string{`SSE-FORM The content type is "application/vnd.ag-ui.event+proto; charset=utf-8" and must be exactly application/vnd.ag-ui.event+proto: the official client reads this body as server-sent events.`}},
+			[]string{`SSE-FORM The content type is "application/vnd.ag-ui.event+proto; charset=utf-8" and must be ` +
+				`exactly application/vnd.ag-ui.event+proto: the official client reads this body as ` +
+				`server-sent events.`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -317,12 +359,14 @@ func TestBadFrames(t *testing.T) {
 					c.kind = aguiproto.MediaType
 				}
 				w.Header().Set("Content-Type", c.kind)
-				for part := range slices.Chunk(c.body, max(7, len(c.body)/64)) { // what is together need not come together
+				for part := range slices.Chunk(c.body,
+					max(7, len(c.body)/64)) { // what is together need not come together
 					_, _ = w.Write(part)
 				}
 			}))
 			defer server.Close()
-			r := against(t, server.URL, "thread main id=t\ncheck a\nrun 'Hi.' with='{\"runId\":\"r\"}' accept='"+aguiproto.MediaType+"'\nawait turn any|error")
+			r := against(t, server.URL, "thread main id=t\ncheck a\nrun 'Hi.' with='{\"runId\":\"r\"}' accept='"+
+				aguiproto.MediaType+"'\nawait turn any|error")
 			var got []string
 			for _, f := range r.Findings {
 				got = append(got, f.Rule+" "+f.Message)
@@ -338,8 +382,10 @@ func TestBadFrames(t *testing.T) {
 			_, _ = w.Write(join(start, end))
 		}))
 		defer server.Close()
-		for accept, want := range map[string]bool{"": true, "accept=-": false, "accept=text/html": true, "accept=*/*": false} {
-			got := told(against(t, server.URL, "thread main id=t\ncheck a\nrun 'Hi.' with='{\"runId\":\"r\"}' "+accept+"\nawait finished"))
+		for accept, want := range map[string]bool{"": true, "accept=-": false, "accept=text/html": true,
+			"accept=*/*": false} {
+			got := told(against(t, server.URL,
+				"thread main id=t\ncheck a\nrun 'Hi.' with='{\"runId\":\"r\"}' "+accept+"\nawait finished"))
 			if strings.Contains(got, "does not admit that type") != want {
 				t.Errorf("%q: %s", accept, got)
 			}
@@ -362,7 +408,8 @@ func TestACapturedBinaryStream(t *testing.T) {
 	for e := range log.All() {
 		if e.Kind == transcript.Notification {
 			got = append(got, string(e.Raw))
-		} else if tail := e.JSON().Get("tail").Str(); !strings.Contains(tail, "within the length of a frame: 4 bytes expected, 1 received") {
+		} else if tail := e.JSON().Get("tail").
+			Str(); !strings.Contains(tail, "within the length of a frame: 4 bytes expected, 1 received") {
 			t.Errorf("the end is %s", e.Raw)
 		}
 	}
@@ -373,7 +420,8 @@ func TestACapturedBinaryStream(t *testing.T) {
 
 // Who asks our server for the binary form gets it; an event that it has not is one that nobody knows.
 func TestServeTheBinaryForm(t *testing.T) {
-	recording, err := aguirecord.Read(strings.NewReader("{\"threadId\":\"old\",\"runId\":\"r-1\",\"messages\":[]}\n" + startOf + "\n{\"type\":\"THINKING_START\"}\n" + endOf + "\n"))
+	recording, err := aguirecord.Read(strings.NewReader("{\"threadId\":\"old\",\"runId\":\"r-1\",\"messages\":[]}\n" +
+		startOf + "\n{\"type\":\"THINKING_START\"}\n" + endOf + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +431,8 @@ func TestServeTheBinaryForm(t *testing.T) {
 	}
 	server := httptest.NewServer(endpoint.Front(aguirecord.Protocol{}, nil, recording, log))
 	defer server.Close()
-	r, err := http.NewRequest(http.MethodPost, server.URL, strings.NewReader(`{"threadId":"t","runId":"r","messages":[]}`))
+	r, err := http.NewRequest(http.MethodPost, server.URL,
+		strings.NewReader(`{"threadId":"t","runId":"r","messages":[]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,18 +472,22 @@ func TestTapOfTheBinaryForm(t *testing.T) {
 	}
 	done()
 	text := contents(t, file)
-	for _, want := range []string{`"type":"RUN_STARTED"`, `"type":"RUN_FINISHED"`, `"events":2`, "4 bytes expected, 2 received", `"accept":"-"`} {
+	for _, want := range []string{`"type":"RUN_STARTED"`, `"type":"RUN_FINISHED"`, `"events":2`,
+		"4 bytes expected, 2 received", `"accept":"-"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the recording lacks %s:\n%s", want, text)
 		}
 	}
 }
 
-// All suites find the same in the binary form, but for the one about the type of an answer; and of a server that runs in
+// All suites find the same in the binary form, but for the one about the type of an answer; and of a server that runs
+// in
 // a directory of its own.
 func TestSuitesInTheBinaryForm(t *testing.T) {
-	list := slices.DeleteFunc(shipped(t), func(s *scenarios.Scenario) bool { return s.ID == "transport/status-and-type" })
-	run := elsewhere(t, "text/event-stream, "+aguiproto.MediaType, t.TempDir(), "").RunAll(context.Background(), list, scenarios.Plan{Jobs: 8})
+	list := slices.DeleteFunc(shipped(t),
+		func(s *scenarios.Scenario) bool { return s.ID == "transport/status-and-type" })
+	run := elsewhere(t, "text/event-stream, "+aguiproto.MediaType, t.TempDir(), "").
+		RunAll(context.Background(), list, scenarios.Plan{Jobs: 8})
 	if found := proof.Red(run.Results); len(found) > 0 || run.Counts.Pass != len(list)-len(skipped) {
 		t.Errorf("%+v, red: %v", run.Counts, found)
 	}

@@ -25,16 +25,20 @@ var broken = []struct {
 }{
 	{"RUN-FRAME", "an empty stream", "", true},
 	{"RUN-FRAME", "a stream without the end of its run", sse(startOf), true},
-	{"RUN-FRAME", "a stream that ends in the middle of a message", sse(startOf, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`), true},
+	{"RUN-FRAME", "a stream that ends in the middle of a message",
+		sse(startOf, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`), true},
 	{"SSE-FORM", "a page in HTML", "<h1>Welcome</h1>", true},
 	{"RUN-ID", "a run with the id of another", strings.ReplaceAll(sse(startOf, endOf), `"r"`, `"other"`), true},
-	{"STATE-PATCH", "a patch of a value that does not exist", sse(startOf, `{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}`, endOf), true},
+	{"STATE-PATCH", "a patch of a value that does not exist",
+		sse(startOf, `{"type":"STATE_DELTA","delta":[{"op":"replace","path":"/a","value":1}]}`, endOf), true},
 	{"TOOL-RESULT", "a result with the id of the user's message", sse(startOf,
 		`{"type":"TOOL_CALL_START","toolCallId":"c","toolCallName":"f"}`, `{"type":"TOOL_CALL_END","toolCallId":"c"}`,
 		`{"type":"TOOL_CALL_RESULT","messageId":"u","toolCallId":"c","content":"x"}`, endOf), true},
-	{"MESSAGES", "a snapshot without the user's message", sse(startOf, `{"type":"MESSAGES_SNAPSHOT","messages":[]}`, endOf), true},
+	{"MESSAGES", "a snapshot without the user's message",
+		sse(startOf, `{"type":"MESSAGES_SNAPSHOT","messages":[]}`, endOf), true},
 	{"RUN-FRAME", "an event behind the end", sse(startOf, endOf, `{"type":"CUSTOM","name":"a.b","value":1}`), false},
-	{"RUN-CLOSED", "a message that is not closed", sse(startOf, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`, endOf), false},
+	{"RUN-CLOSED", "a message that is not closed", sse(startOf, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`, endOf),
+		false},
 	{"SSE-FORM", "data that is no JSON", "data: hello\n\n", false},
 }
 
@@ -65,7 +69,11 @@ func TestWhatTheOfficialClientLetsPass(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		fmt.Fprintln(&urls, server.URL)
-		got := told(against(t, server.URL, "thread main id=t\ncheck a\nrun 'Hi.' with='{\"runId\":\"r\",\"messages\":[{\"id\":\"u\",\"role\":\"user\",\"content\":\"Hi.\"}]}'\nawait turn any|error"))
+		got := told(against(t, server.URL,
+			"thread main "+
+				"id=t\ncheck "+
+				"a\nrun 'Hi.' with='{\"runId\":\"r\",\"messages\":[{\"id\":\"u\",\"role\":\"user\","+
+				"\"content\":\"Hi.\"}]}'\nawait turn any|error"))
 		if !strings.Contains(got, "\nfail "+b.rule) {
 			t.Errorf("%s: %s does not find it:\n%s", b.name, b.rule, got)
 		}

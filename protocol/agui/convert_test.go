@@ -51,7 +51,8 @@ func TestConvert(t *testing.T) {
 		if err != nil || len(left) > 0 {
 			t.Fatalf("%s: %v, left out: %q", file, err, left)
 		}
-		s, err := agui.V1().Parse(filepath.Base(filepath.Dir(filepath.Dir(file)))+"/"+filepath.Base(filepath.Dir(file)), file, text)
+		s, err := agui.V1().Parse(filepath.Base(filepath.Dir(filepath.Dir(file)))+"/"+filepath.Base(filepath.Dir(file)),
+			file, text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,8 +64,10 @@ func TestConvert(t *testing.T) {
 			t.Errorf("%s: %s %s\n%s", r.ID, r.Verdict, r.Reason, texts[i])
 		}
 	}
-	if posts, script := len(again), strings.Join(texts, "\n"); posts < 80 || !strings.Contains(script, "\nresume reject") ||
-		!strings.Contains(script, "\nhang-up") || !strings.Contains(script, "\ntool-result 1 ") || !strings.Contains(script, "\npost ") {
+	if posts, script := len(again),
+		strings.Join(texts, "\n"); posts < 80 || !strings.Contains(script, "\nresume reject") ||
+		!strings.Contains(script, "\nhang-up") || !strings.Contains(script, "\ntool-result 1 ") ||
+		!strings.Contains(script, "\npost ") {
 		t.Errorf("%d scenarios, which do not post all that there is", posts)
 	}
 }
@@ -79,7 +82,8 @@ func TestReduce(t *testing.T) {
 	}
 	e := engine(t, "args-after-end")
 	e.Out, e.StepTimeout = t.TempDir(), time.Second
-	made, err := (&sweep.Reduction{Engine: e, Confirm: 2, Cause: "TOOL-PAIR"}).Run(context.Background(), aguirecord.Relaxed(text))
+	made, err := (&sweep.Reduction{Engine: e, Confirm: 2, Cause: "TOOL-PAIR"}).
+		Run(context.Background(), aguirecord.Relaxed(text))
 	if err != nil {
 		t.Fatal(err)
 	}

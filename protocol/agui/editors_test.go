@@ -72,7 +72,8 @@ func TestTheOfficialFrontEnd(t *testing.T) {
 	outcomes := make(chan results.Result, len(list))
 	b := bench()
 	proof.Each(list, 3, func(s *scenarios.Scenario) {
-		res, err := b.Run(context.Background(), s, []string{"node", program, "{agent}"}, filepath.Join(t.TempDir(), "out"))
+		res, err := b.Run(context.Background(), s, []string{"node", program, "{agent}"},
+			filepath.Join(t.TempDir(), "out"))
 		if err != nil {
 			t.Error(err)
 		}
@@ -105,7 +106,8 @@ func TestAFrontEndThatDoesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	post := `exec curl -s -o /dev/null -H 'Content-Type: application/json' -d '{"threadId":"t","runId":"r","messages":` +
+	post := `exec curl -s -o /dev/null -H 'Content-Type: application/json' -d ` +
+		`'{"threadId":"t","runId":"r","messages":` +
 		`[{"id":"u","role":"user","content":"Begin."}]}' "$1"`
 	failed := 0
 	b := bench()

@@ -74,7 +74,8 @@ func TestFields(t *testing.T) {
 			continue
 		}
 		name, member, _ := strings.Cut(parts[0], ".")
-		if !slices.ContainsFunc(types[name].Fields, func(m []string) bool { return strings.TrimSuffix(m[0], "?") == member }) {
+		if !slices.ContainsFunc(types[name].Fields,
+			func(m []string) bool { return strings.TrimSuffix(m[0], "?") == member }) {
 			t.Errorf("says.txt: %s has no %s", name, member)
 		}
 		for _, id := range parts[1:] {
@@ -128,7 +129,8 @@ func TestFieldsAgreeWithTheOfficialSchemas(t *testing.T) {
 		}
 		for _, m := range theirs.Members {
 			kind := m[1]
-			if i := slices.IndexFunc(ours.Fields, func(o []string) bool { return o[0] == m[0] }); i >= 0 && (kind == "any" || m[0] == "state?") {
+			if i := slices.IndexFunc(ours.Fields, func(o []string) bool { return o[0] == m[0] }); i >= 0 &&
+				(kind == "any" || m[0] == "state?") {
 				kind = is(ours.Fields[i][1]) // which a function of theirs checks
 			}
 			want = append(want, m[0]+" "+kind)

@@ -32,7 +32,8 @@ func TestServeARecording(t *testing.T) {
 	server := httptest.NewServer(endpoint.Front(aguirecord.Protocol{}, nil, recording, log))
 	defer server.Close()
 	post := func() (int, string) {
-		r, err := http.Post(server.URL, "application/json", bytes.NewReader([]byte(`{"threadId":"new","runId":"mine","messages":[]}`)))
+		r, err := http.Post(server.URL, "application/json",
+			bytes.NewReader([]byte(`{"threadId":"new","runId":"mine","messages":[]}`)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +41,8 @@ func TestServeARecording(t *testing.T) {
 		text, _ := io.ReadAll(r.Body)
 		return r.StatusCode, string(text)
 	}
-	want := []string{sse(`{"type":"RUN_STARTED","threadId":"new","runId":"mine"}`, `{"type":"RUN_FINISHED","threadId":"new","runId":"mine"}`),
+	want := []string{sse(`{"type":"RUN_STARTED","threadId":"new","runId":"mine"}`,
+		`{"type":"RUN_FINISHED","threadId":"new","runId":"mine"}`),
 		sse(`{"type":"RUN_STARTED","threadId":"new","runId":"mine"}`, `{"type":"RUN_ERROR","message":"no"}`)}
 	for i, w := range want {
 		if status, got := post(); status != 200 || got != w {

@@ -12,15 +12,18 @@ import (
 // play is what a front end, a server and its model do, in the order of their entries.
 type play struct{ *transcript.Transcript }
 
-func (p play) add(from transcript.Source, kind transcript.Kind, method string, ref int, body string, values ...any) int {
+func (p play) add(from transcript.Source, kind transcript.Kind, method string, ref int, body string,
+	values ...any) int {
 	return p.Append(transcript.Entry{Source: from, Kind: kind, Method: method, Session: "t", Ref: ref,
 		Raw: fmt.Appendf(nil, body, values...)}).Seq
 }
 
 // post begins a run.
 func (p play) post() int {
-	ref := p.add(transcript.Editor, transcript.Request, "run", 0, `{"threadId":"t","runId":"r","messages":[],"tools":[]}`)
-	p.add(transcript.Agent, transcript.Notification, "RUN_STARTED", ref, `{"type":"RUN_STARTED","threadId":"t","runId":"r"}`)
+	ref := p.add(transcript.Editor, transcript.Request, "run", 0,
+		`{"threadId":"t","runId":"r","messages":[],"tools":[]}`)
+	p.add(transcript.Agent, transcript.Notification, "RUN_STARTED", ref,
+		`{"type":"RUN_STARTED","threadId":"t","runId":"r"}`)
 	return ref
 }
 
@@ -35,7 +38,8 @@ func (p play) keepBack() {
 	p.add(transcript.Model, transcript.ModelRequest, "", 0, `{"n":%d,"lane":"main","prompt":%[1]d,"step":1}`, ref)
 	p.add(transcript.Model, transcript.ModelChunk, "", 0, `{"n":%d,"says":"text","data":"The answer."}`, ref)
 	p.add(transcript.Model, transcript.ModelDone, "", 0, `{"n":%d,"status":200,"stop":"end"}`, ref)
-	p.add(transcript.Agent, transcript.Notification, "RUN_FINISHED", ref, `{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`)
+	p.add(transcript.Agent, transcript.Notification, "RUN_FINISHED", ref,
+		`{"type":"RUN_FINISHED","threadId":"t","runId":"r"}`)
 	p.add(transcript.Agent, transcript.Ended, "run", ref, `{"end":"closed","last":"RUN_FINISHED"}`)
 }
 

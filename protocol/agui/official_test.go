@@ -125,24 +125,36 @@ func ev(kind string, pairs ...any) event {
 func pieces(n int) [][]event {
 	m, c, w, sub := fmt.Sprint("m", n), fmt.Sprint("c", n), fmt.Sprint("w", n), fmt.Sprint("s", n)
 	return [][]event{
-		{ev("TEXT_MESSAGE_START", "messageId", m, "role", "assistant"), ev("TEXT_MESSAGE_CONTENT", "messageId", m, "delta", "a"),
+		{ev("TEXT_MESSAGE_START", "messageId", m, "role", "assistant"),
+			ev("TEXT_MESSAGE_CONTENT", "messageId", m, "delta", "a"),
 			ev("TEXT_MESSAGE_CONTENT", "messageId", m, "delta", "b"), ev("TEXT_MESSAGE_END", "messageId", m)},
-		{ev("TEXT_MESSAGE_CHUNK", "messageId", m, "role", "assistant", "delta", "a"), ev("TEXT_MESSAGE_CHUNK", "messageId", m, "delta", "b")},
-		{ev("TOOL_CALL_START", "toolCallId", c, "toolCallName", "f"), ev("TOOL_CALL_ARGS", "toolCallId", c, "delta", "{}"),
-			ev("TOOL_CALL_END", "toolCallId", c), ev("TOOL_CALL_RESULT", "messageId", m, "toolCallId", c, "content", "x")},
-		{ev("TOOL_CALL_CHUNK", "toolCallId", c, "toolCallName", "f", "delta", "{"), ev("TOOL_CALL_CHUNK", "toolCallId", c, "delta", "}")},
+		{ev("TEXT_MESSAGE_CHUNK", "messageId", m, "role", "assistant", "delta", "a"),
+			ev("TEXT_MESSAGE_CHUNK", "messageId", m, "delta", "b")},
+		{ev("TOOL_CALL_START", "toolCallId", c, "toolCallName", "f"),
+			ev("TOOL_CALL_ARGS", "toolCallId", c, "delta", "{}"),
+			ev("TOOL_CALL_END", "toolCallId", c),
+			ev("TOOL_CALL_RESULT", "messageId", m, "toolCallId", c, "content", "x")},
+		{ev("TOOL_CALL_CHUNK", "toolCallId", c, "toolCallName", "f", "delta", "{"),
+			ev("TOOL_CALL_CHUNK", "toolCallId", c, "delta", "}")},
 		{ev("REASONING_START", "messageId", w), ev("REASONING_MESSAGE_START", "messageId", m, "role", "reasoning"),
 			ev("REASONING_MESSAGE_CONTENT", "messageId", m, "delta", "a"), ev("REASONING_MESSAGE_END", "messageId", m),
 			ev("REASONING_END", "messageId", w)},
-		{ev("REASONING_MESSAGE_CHUNK", "messageId", m, "delta", "a"), ev("REASONING_MESSAGE_CHUNK", "messageId", m, "delta", "b")},
-		{ev("STEP_STARTED", "stepName", w), ev("CUSTOM", "name", "a.b", "value", 1), ev("STEP_FINISHED", "stepName", w)},
-		{ev("STATE_SNAPSHOT", "snapshot", event{"a": 1}), ev("STATE_DELTA", "delta", []event{{"op": "add", "path": "/a", "value": 2}})},
+		{ev("REASONING_MESSAGE_CHUNK", "messageId", m, "delta", "a"),
+			ev("REASONING_MESSAGE_CHUNK", "messageId", m, "delta", "b")},
+		{ev("STEP_STARTED", "stepName", w), ev("CUSTOM", "name", "a.b", "value", 1),
+			ev("STEP_FINISHED", "stepName", w)},
+		{ev("STATE_SNAPSHOT", "snapshot", event{"a": 1}),
+			ev("STATE_DELTA", "delta", []event{{"op": "add", "path": "/a", "value": 2}})},
 		{ev("ACTIVITY_SNAPSHOT", "messageId", w, "activityType", "plan", "content", event{"a": 1}),
-			ev("ACTIVITY_DELTA", "messageId", w, "activityType", "plan", "patch", []event{{"op": "replace", "path": "/a", "value": 2}})},
-		{ev("SUBAGENT_STARTED", "subagentRunId", sub, "name", "helper"), ev("TEXT_MESSAGE_START", "messageId", m, "subagentRunId", sub),
+			ev("ACTIVITY_DELTA", "messageId", w, "activityType", "plan", "patch",
+				[]event{{"op": "replace", "path": "/a", "value": 2}})},
+		{ev("SUBAGENT_STARTED", "subagentRunId", sub, "name", "helper"),
+			ev("TEXT_MESSAGE_START", "messageId", m, "subagentRunId", sub),
 			ev("TEXT_MESSAGE_CONTENT", "messageId", m, "delta", "a", "subagentRunId", sub),
-			ev("TEXT_MESSAGE_END", "messageId", m, "subagentRunId", sub), ev("SUBAGENT_FINISHED", "subagentRunId", sub)},
-		{ev("STEP_STARTED", "stepName", w, "subagentRunId", sub), ev("STEP_FINISHED", "stepName", w, "subagentRunId", sub)},
+			ev("TEXT_MESSAGE_END", "messageId", m, "subagentRunId", sub),
+			ev("SUBAGENT_FINISHED", "subagentRunId", sub)},
+		{ev("STEP_STARTED", "stepName", w, "subagentRunId", sub),
+			ev("STEP_FINISHED", "stepName", w, "subagentRunId", sub)},
 		{ev("RAW", "event", event{"a": 1})},
 	}
 }
@@ -288,27 +300,33 @@ func whole() []event {
 	return []event{
 		ev("RUN_STARTED", "threadId", "t", "runId", "r", "parentRunId", "p", "protocolVersion", "1.0",
 			"input", event{"threadId": "t", "runId": "r", "messages": []event{}}),
-		ev("RUN_FINISHED", "threadId", "t", "runId", "r", "result", 1, "usage", usage, "outcome", event{"type": "success"}),
+		ev("RUN_FINISHED", "threadId", "t", "runId", "r", "result", 1, "usage", usage, "outcome",
+			event{"type": "success"}),
 		ev("RUN_ERROR", "message", "no", "code", "c", "usage", usage),
-		ev("STEP_STARTED", "stepName", "n", "subagentRunId", "s"), ev("STEP_FINISHED", "stepName", "n", "subagentRunId", "s"),
+		ev("STEP_STARTED", "stepName", "n", "subagentRunId", "s"),
+		ev("STEP_FINISHED", "stepName", "n", "subagentRunId", "s"),
 		with("TEXT_MESSAGE_START", text, "role", "assistant", "name", "n"),
 		with("TEXT_MESSAGE_CONTENT", text, "delta", "d"), with("TEXT_MESSAGE_END", text),
 		with("TEXT_MESSAGE_CHUNK", text, "role", "assistant", "name", "n", "delta", "d"),
 		ev("TOOL_CALL_START", "toolCallId", "c", "toolCallName", "f", "parentMessageId", "m", "subagentRunId", "s"),
 		ev("TOOL_CALL_ARGS", "toolCallId", "c", "delta", "d", "subagentRunId", "s"),
 		ev("TOOL_CALL_END", "toolCallId", "c", "subagentRunId", "s"),
-		ev("TOOL_CALL_CHUNK", "toolCallId", "c", "toolCallName", "f", "parentMessageId", "m", "delta", "d", "subagentRunId", "s"),
+		ev("TOOL_CALL_CHUNK", "toolCallId", "c", "toolCallName", "f", "parentMessageId", "m", "delta", "d",
+			"subagentRunId", "s"),
 		with("TOOL_CALL_RESULT", text, "toolCallId", "c", "content", "x", "role", "tool"),
-		ev("STATE_SNAPSHOT", "snapshot", event{}, "subagentRunId", "s"), ev("STATE_DELTA", "delta", patch, "subagentRunId", "s"),
+		ev("STATE_SNAPSHOT", "snapshot", event{}, "subagentRunId", "s"),
+		ev("STATE_DELTA", "delta", patch, "subagentRunId", "s"),
 		ev("MESSAGES_SNAPSHOT", "messages", []event{{"id": "m", "role": "user", "content": "x"}}),
 		with("ACTIVITY_SNAPSHOT", text, "activityType", "a", "content", event{}, "replace", true),
 		with("ACTIVITY_DELTA", text, "activityType", "a", "patch", patch),
 		ev("RAW", "event", event{}, "source", "p", "subagentRunId", "s"),
 		ev("CUSTOM", "name", "n", "value", 1, "subagentRunId", "s"),
-		with("REASONING_START", text), with("REASONING_END", text), with("REASONING_MESSAGE_START", text, "role", "reasoning"),
+		with("REASONING_START", text), with("REASONING_END", text),
+		with("REASONING_MESSAGE_START", text, "role", "reasoning"),
 		with("REASONING_MESSAGE_CONTENT", text, "delta", "d"), with("REASONING_MESSAGE_END", text),
 		with("REASONING_MESSAGE_CHUNK", text, "delta", "d"),
-		ev("REASONING_ENCRYPTED_VALUE", "subtype", "message", "entityId", "m", "encryptedValue", "v", "subagentRunId", "s"),
+		ev("REASONING_ENCRYPTED_VALUE", "subtype", "message", "entityId", "m", "encryptedValue", "v", "subagentRunId",
+			"s"),
 		ev("SUBAGENT_STARTED", "subagentRunId", "s", "name", "n", "description", "d", "parentSubagentRunId", "p",
 			"parentToolCallId", "c", "parentMessageId", "m"),
 		ev("SUBAGENT_FINISHED", "subagentRunId", "s", "result", 1, "outcome", event{"type": "success"}),
@@ -322,7 +340,8 @@ func TestShapesAgreeWithTheOfficialSchemas(t *testing.T) {
 	var streams [][]event
 	add := func(e event, format string, args ...any) {
 		names = append(names, e["type"].(string)+fmt.Sprintf(format, args...))
-		streams = append(streams, []event{ev("RUN_STARTED", "threadId", "t", "runId", "r", "protocolVersion", "1.0"), e})
+		streams = append(streams, []event{ev("RUN_STARTED", "threadId", "t", "runId", "r", "protocolVersion", "1.0"),
+			e})
 	}
 	for _, e := range whole() {
 		add(e, " whole")
@@ -331,8 +350,9 @@ func TestShapesAgreeWithTheOfficialSchemas(t *testing.T) {
 			if member == "type" {
 				continue
 			}
-			for what, value := range map[string]any{"null": nil, "a number": 1.5, "a text": "x", "an empty text": "", "an object": event{},
-				"a list": []any{}, "true": true, "negative": -1} {
+			for what, value := range map[string]any{"null": nil, "a number": 1.5, "a text": "x", "an empty text": "",
+				"an object": event{},
+				"a list":    []any{}, "true": true, "negative": -1} {
 				broken := maps.Clone(e)
 				broken[member] = value
 				add(broken, ".%s %s", member, what)
@@ -345,7 +365,8 @@ func TestShapesAgreeWithTheOfficialSchemas(t *testing.T) {
 	seen := map[string][]event{}
 	for i, theirs := range official(t, streams) {
 		_, refused := theirs.Shapes[1]
-		ours := slices.ContainsFunc(failures(t, streams[i])[1], func(f string) bool { return strings.HasPrefix(f, "EVENT-SHAPE") })
+		ours := slices.ContainsFunc(failures(t, streams[i])[1],
+			func(f string) bool { return strings.HasPrefix(f, "EVENT-SHAPE") })
 		if refused && !ours {
 			seen["schema: "+names[i]] = streams[i][1:]
 		} else if ours && !refused {

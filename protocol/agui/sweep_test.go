@@ -19,17 +19,20 @@ import (
 )
 
 // swept are scenarios with two runs, a tool, a front end's tool, an interrupt and reasoning.
-const swept = `^(runs/two-turns|tools/read|tools/write|tools/front-end|interrupts/approve|reasoning/before-a-call|threads/many)$`
+const swept = `^(runs/two-turns|tools/read|tools/write|tools/front-end|interrupts/approve|reasoning/before-a-call|thr` +
+	`eads/many)$`
 
 // explore sweeps the scenarios that match.
-func explore(t *testing.T, match, fault string, most int, patience time.Duration, actions []string, liberties ...string) sweep.Outcome {
+func explore(t *testing.T, match, fault string, most int, patience time.Duration, actions []string,
+	liberties ...string) sweep.Outcome {
 	t.Helper()
 	e := engine(t, fault, liberties...)
 	e.Out, e.Golden, e.Seed, e.StepTimeout = t.TempDir(), nil, 1, patience
 	re := regexp.MustCompile(match)
 	list := slices.DeleteFunc(shipped(t), func(s *scenarios.Scenario) bool { return !re.MatchString(s.ID) })
-	out, err := (&sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: 8, Max: most, Actions: actions, Confirm: 2, Shrink: 3 * time.Second,
-		Repro: filepath.Join(e.Out, "repro")}).Run(context.Background(), list)
+	out, err := (&sweep.Sweeper{Engine: e, Planner: schedules.V1(), Jobs: 8, Max: most, Actions: actions, Confirm: 2,
+		Shrink: 3 * time.Second,
+		Repro:  filepath.Join(e.Out, "repro")}).Run(context.Background(), list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +55,8 @@ func TestSweepsOfTheCorrectAgent(t *testing.T) {
 				}
 			}
 			if s := out.Run.Sweep; s.Explored < most || s.Inconclusive > s.Explored/10 {
-				t.Errorf("with %v: %d schedules were explored, of which %d were inconclusive", liberties, s.Explored, s.Inconclusive)
+				t.Errorf("with %v: %d schedules were explored, of which %d were inconclusive", liberties, s.Explored,
+					s.Inconclusive)
 			}
 		})
 	}
@@ -65,7 +69,8 @@ func TestDrawnConversations(t *testing.T) {
 	draw := func(fault string, liberties ...string) sweep.Outcome {
 		e := engine(t, fault, liberties...)
 		e.Out, e.Golden, e.Seed, e.StepTimeout = t.TempDir(), nil, 1, 5*time.Second
-		w := &sweep.Sweeper{Engine: e, Jobs: 4, Max: 25, Confirm: 1, Shrink: time.Second, Repro: filepath.Join(e.Out, "repro")}
+		w := &sweep.Sweeper{Engine: e, Jobs: 4, Max: 25, Confirm: 1, Shrink: time.Second,
+			Repro: filepath.Join(e.Out, "repro")}
 		g, _, err := w.Calibrate(context.Background(), grammar.V1(), "", "")
 		if err != nil {
 			t.Fatal(err)
@@ -85,7 +90,8 @@ func TestDrawnConversations(t *testing.T) {
 			t.Errorf("with %v: %+v", liberties, s)
 		}
 	}
-	if out := draw("snapshot-changes-text"); !slices.ContainsFunc(out.Findings, func(f sweep.Finding) bool { return f.Rule == "MESSAGES" }) {
+	if out := draw("snapshot-changes-text"); !slices.ContainsFunc(out.Findings,
+		func(f sweep.Finding) bool { return f.Rule == "MESSAGES" }) {
 		t.Errorf("MESSAGES is not found: %v", out.Findings)
 	}
 }
@@ -119,7 +125,8 @@ func TestSweepsFindFaults(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := engine(t, c.fault).Run(context.Background(), again)
-			if len(r.Findings) == 0 && !slices.ContainsFunc(r.Checks, func(k results.Check) bool { return k.Verdict != results.Pass }) {
+			if len(r.Findings) == 0 && !slices.ContainsFunc(r.Checks,
+				func(k results.Check) bool { return k.Verdict != results.Pass }) {
 				t.Errorf("what reproduces it passes:\n%s", text)
 			}
 		})

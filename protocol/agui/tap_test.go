@@ -28,7 +28,8 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-const asked = `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Hi."}],"tools":[],"context":[]}`
+const asked = `{"threadId":"t","runId":"r","messages":[{"id":"u","role":"user","content":"Hi."}],"tools":[],` +
+	`"context":[]}`
 
 // tapped is a proxy in front of an endpoint, and the file that it writes.
 func tapped(t *testing.T, target string) (url, file string, done func()) {
@@ -69,11 +70,14 @@ func contents(t *testing.T, file string) string {
 // Each event is in the file when the front end gets it, comments wait for no event, and the bytes are those of the
 // endpoint.
 func TestTapIsTransparent(t *testing.T) {
-	pieces := []string{": hello\n\n", "id: 1\ndata: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n", ":\n",
-		"data: {\"type\":\"CUSTOM\",\ndata: \"name\":\"a.b\",\"value\":1}\r\n\r\n", "data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n"}
+	pieces := []string{": hello\n\n", "id: 1\ndata: {\"type\":\"RUN_STARTED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n",
+		":\n",
+		"data: {\"type\":\"CUSTOM\",\ndata: \"name\":\"a.b\",\"value\":1}\r\n\r\n",
+		"data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n"}
 	next := make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if body, _ := io.ReadAll(r.Body); string(body) != asked || r.URL.Path != "/agent" || r.Header.Get("X-Mine") != "yes" {
+		if body, _ := io.ReadAll(r.Body); string(body) != asked || r.URL.Path != "/agent" ||
+			r.Header.Get("X-Mine") != "yes" {
 			t.Errorf("got %s, header %v, body %s", r.URL, r.Header, body)
 		}
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -118,7 +122,8 @@ func TestTapIsTransparent(t *testing.T) {
 	for e := range log.All() {
 		kinds = append(kinds, e.Method+" "+string(e.Kind)+" "+endpoint.EndOf(e))
 	}
-	if got := strings.Join(kinds, ", "); got != "run request , run response , RUN_STARTED notification , CUSTOM notification , RUN_FINISHED notification , run ended finished" {
+	if got := strings.Join(kinds, ", "); got != "run request , run response , RUN_STARTED notification , CUSTOM "+
+		"notification , RUN_FINISHED notification , run ended finished" {
 		t.Error(got)
 	}
 }
@@ -175,7 +180,8 @@ func TestSuitesThroughATap(t *testing.T) {
 	var mu sync.Mutex
 	var files []string
 	var ends []func()
-	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
+	e.Connect = func(_ context.Context, log *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent,
+		error) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err

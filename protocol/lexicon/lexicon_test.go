@@ -26,7 +26,8 @@ func TestCommands(t *testing.T) {
 		t.Fatalf("got %d commands", len(list))
 	}
 	greet, seen := list[0], list[1]
-	if greet.Name != "greet" || greet.Args != "NAME [loud]" || greet.Group != "acts" || greet.Summary != "greet somebody" ||
+	if greet.Name != "greet" || greet.Args != "NAME [loud]" || greet.Group != "acts" ||
+		greet.Summary != "greet somebody" ||
 		greet.Detail != "NAME is anybody,\nalso nobody." || !greet.Captures || !greet.Cuts || greet.Negatable {
 		t.Errorf("got %+v", greet)
 	}

@@ -20,8 +20,10 @@ import (
 func engine(t *testing.T, broken bool) *scenarios.Engine {
 	t.Helper()
 	return &scenarios.Engine{
-		Protocol: toy(t), Profile: &agents.Profile{Name: "toy", URL: "toy://here"}, Out: t.TempDir(), Temp: t.TempDir(), Cwd: t.TempDir(),
-		Connect: func(_ context.Context, log *transcript.Transcript, conn int, _ agents.Launch) (*transport.Agent, error) {
+		Protocol: toy(t), Profile: &agents.Profile{Name: "toy", URL: "toy://here"}, Out: t.TempDir(), Temp: t.TempDir(),
+		Cwd: t.TempDir(),
+		Connect: func(_ context.Context, log *transcript.Transcript, conn int, _ agents.Launch) (*transport.Agent,
+			error) {
 			return transport.InProcess(log, conn, agent(broken)), nil
 		},
 		Golden: &golden.Store{Dir: t.TempDir()},
@@ -77,7 +79,8 @@ func TestMistakesNameItsWords(t *testing.T) {
 
 func TestSweep(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "once.txtar")
-	if err := os.WriteFile(file, []byte("# One question.\ncheck answers\nask 'one two'\nawait turn done\n"), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte("# One question.\ncheck answers\nask 'one two'\nawait turn done\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, broken := range []bool{false, true} {
@@ -94,7 +97,8 @@ func TestSweep(t *testing.T) {
 		switch {
 		case !broken && (len(out.Findings) != 0 || out.Run.Sweep.Explored != 1):
 			t.Errorf("the correct agent: %d explored, findings %+v", out.Run.Sweep.Explored, out.Findings)
-		case broken && (len(out.Findings) != 1 || out.Findings[0].Rule != "LATE" || out.Findings[0].Action != "ask again"):
+		case broken && (len(out.Findings) != 1 || out.Findings[0].Rule != "LATE" ||
+			out.Findings[0].Action != "ask again"):
 			t.Errorf("the broken agent: findings %+v, want LATE after ask again", out.Findings)
 		}
 	}
@@ -118,9 +122,10 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	p := replay.Player{Recording: recording, Protocol: recordings{}, Start: func(_ context.Context, conn int) (*transport.Agent, error) {
-		return transport.InProcess(log, conn, agent(false)), nil
-	}}
+	p := replay.Player{Recording: recording, Protocol: recordings{},
+		Start: func(_ context.Context, conn int) (*transport.Agent, error) {
+			return transport.InProcess(log, conn, agent(false)), nil
+		}}
 	played, err := p.Play(context.Background(), log)
 	if err != nil || len(played.Missed) > 0 {
 		t.Fatalf("missed %q, %v", played.Missed, err)

@@ -78,7 +78,8 @@ func (t text) Render(entries iter.Seq[transcript.Entry], _ golden.Options) strin
 }
 
 // late is the one rule: no word comes after the end.
-var late = rules.Rule{ID: "LATE", Sentence: "No word comes after the end.", Points: []rules.Point{{ID: "word", Class: rules.Fail, Says: "a word after the end"}}}
+var late = rules.Rule{ID: "LATE", Sentence: "No word comes after the end.",
+	Points: []rules.Point{{ID: "word", Class: rules.Fail, Says: "a word after the end"}}}
 
 type observer struct {
 	watch *rules.Watch
@@ -120,7 +121,8 @@ func (c *client) send(frame any) (transcript.Entry, error) {
 }
 
 func (c *client) Send(raw []byte) (transcript.Entry, error) {
-	return c.agent.Send(context.Background(), "\n", func() (transcript.Entry, bool) { return c.agent.Append(raw), true })
+	return c.agent.Send(context.Background(), "\n",
+		func() (transcript.Entry, bool) { return c.agent.Append(raw), true })
 }
 
 func (*client) Greet(_ context.Context, b *scenarios.Branch, _ *scenarios.Line) error {
@@ -136,27 +138,28 @@ func (c *client) Close() error                    { return nil }
 
 func words() []*scenarios.Command {
 	return []*scenarios.Command{
-		{Name: "ask", Group: "acts", Args: "TEXT", Captures: true, Summary: "ask the agent", Compile: func(l *scenarios.Line) scenarios.Step {
-			w := l.Need(0, "the question")
-			return func(ctx context.Context, b *scenarios.Branch) error {
-				if err := b.Begin(ctx); err != nil {
+		{Name: "ask", Group: "acts", Args: "TEXT", Captures: true, Summary: "ask the agent",
+			Compile: func(l *scenarios.Line) scenarios.Step {
+				w := l.Need(0, "the question")
+				return func(ctx context.Context, b *scenarios.Branch) error {
+					if err := b.Begin(ctx); err != nil {
+						return err
+					}
+					c := b.Client().(*client)
+					s := b.Session()
+					if s == nil {
+						s = b.NewSession("main", "")
+						s.ID = "a"
+						b.Opened(s)
+					}
+					c.asked++
+					e, err := c.send(map[string]any{"ask": c.asked, "to": s.ID, "text": w.Raw()})
+					b.Prompted(s, e)
+					b.Acted(s, e)
+					b.Name(l.Alias, e)
 					return err
 				}
-				c := b.Client().(*client)
-				s := b.Session()
-				if s == nil {
-					s = b.NewSession("main", "")
-					s.ID = "a"
-					b.Opened(s)
-				}
-				c.asked++
-				e, err := c.send(map[string]any{"ask": c.asked, "to": s.ID, "text": w.Raw()})
-				b.Prompted(s, e)
-				b.Acted(s, e)
-				b.Name(l.Alias, e)
-				return err
-			}
-		}},
+			}},
 		{Name: "stop", Group: "acts", Cuts: true, Summary: "want no more", Compile: scenarios.Plain(
 			func(_ context.Context, b *scenarios.Branch, _ *scenarios.Line) error {
 				e, err := b.Client().(*client).send(map[string]any{"stop": true, "to": "a"})
@@ -177,7 +180,9 @@ func toy(t *testing.T) *scenarios.Protocol {
 		Version: "toy", Classifier: frames{}, Rules: set, Canonical: text{},
 		Dialect: scenarios.Dialect{Words: words(), StopReasons: []string{"done", "stopped"},
 			Kinds: []language.Kind{{Name: "word", Help: "a word of the agent", Inner: true,
-				Match: func(_ language.Bound, e transcript.Entry, own bool) bool { return own && e.Method == "word" }}}},
+				Match: func(_ language.Bound, e transcript.Entry, own bool) bool {
+					return own && e.Method == "word"
+				}}}},
 		Client:  func() scenarios.Client { return &client{} },
 		Prompts: func(e transcript.Entry) bool { return e.Source == transcript.Editor && e.Method == "ask" },
 		TurnEnd: func(e transcript.Entry) (string, bool) {
@@ -201,7 +206,8 @@ func planner() *sweep.Planner {
 		Points: func(sweep.Observed, []*sweep.Script, *rand.Rand) ([]sweep.Point, int) {
 			return []sweep.Point{{Name: "the end", State: "idle"}}, 0
 		},
-	}, func(b *sweep.Builder) *sweep.Builder { return b }, func(b *sweep.Builder) { b.Lines = append(b.Lines, b.Script.Lines...) })
+	}, func(b *sweep.Builder) *sweep.Builder { return b },
+		func(b *sweep.Builder) { b.Lines = append(b.Lines, b.Script.Lines...) })
 }
 
 // recordings says what frames mean to a replay; what else a protocol may say of

@@ -33,7 +33,8 @@ import (
 type connector = func(context.Context, *transcript.Transcript, int, agents.Launch) (*transport.Agent, error)
 
 // recorded runs scenarios of some suites with the reference agent of a protocol.
-func recorded(t *testing.T, p *scenarios.Protocol, agent string, connect connector, suites ...string) (logs map[string]*transcript.Transcript) {
+func recorded(t *testing.T, p *scenarios.Protocol, agent string, connect connector,
+	suites ...string) (logs map[string]*transcript.Transcript) {
 	t.Helper()
 	profile, err := agents.Shipped(agent)
 	if err != nil {
@@ -166,7 +167,8 @@ func acpMeaningOf(log *transcript.Transcript, session string) (said []string) {
 		case e.Method == "session/request_permission" && e.Kind == transcript.Request:
 			said = append(said, "ask "+v.Path("params.toolCall.toolCallId").Str())
 		case e.Method == "session/request_permission":
-			said = append(said, "answer "+v.Path("result.outcome.outcome").Str()+" "+v.Path("result.outcome.optionId").Str())
+			said = append(said, "answer "+v.Path("result.outcome.outcome").Str()+" "+
+				v.Path("result.outcome.optionId").Str())
 		}
 	}
 	return said
@@ -197,7 +199,8 @@ func aguiMeaning(log *transcript.Transcript) (said []string) {
 		case "TOOL_CALL_RESULT":
 			said = append(said, kind+" "+v.Get("toolCallId").Str()+" "+v.Get("content").Str())
 		case "TOOL_CALL_END":
-			said = append(said, "call "+v.Get("toolCallId").Str()+" "+strings.Join(strings.Fields(args[v.Get("toolCallId").Str()]), ""))
+			said = append(said, "call "+v.Get("toolCallId").Str()+" "+
+				strings.Join(strings.Fields(args[v.Get("toolCallId").Str()]), ""))
 		case "RUN_FINISHED":
 			said = append(said, "end "+v.Path("outcome.type").Str()+" "+v.Path("outcome.interrupts.0.toolCallId").Str())
 		case "RUN_ERROR":
@@ -227,7 +230,8 @@ func TestTurnsAsRuns(t *testing.T) {
 			t.Errorf("%s: got\n  %s\nwant\n  %s", id, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 		}
 	}
-	for _, kind := range []string{"agent_thought_chunk ", "ask ", "answer selected ", "completed ", "plan ", "end end_turn"} {
+	for _, kind := range []string{"agent_thought_chunk ", "ask ", "answer selected ", "completed ", "plan ",
+		"end end_turn"} {
 		if !strings.Contains(kinds, "\n"+kind) {
 			t.Errorf("none of %d recordings has %q", len(logs), kind)
 		}
@@ -236,9 +240,11 @@ func TestTurnsAsRuns(t *testing.T) {
 
 // A run told as a turn, and told back, says the same.
 func TestRunsAsTurns(t *testing.T) {
-	logs := recorded(t, agui.V1(), "reference-ag-ui", web, "runs", "text", "tools", "reasoning", "interrupts", "failures")
+	logs := recorded(t, agui.V1(), "reference-ag-ui", web, "runs", "text", "tools", "reasoning", "interrupts",
+		"failures")
 	kinds := ""
-	// Threads in turns, text on both sides of a call in one message, and an interrupt beside a result have no like in ACP.
+	// Threads in turns, text on both sides of a call in one message, and an interrupt beside a result have no like in
+	// ACP.
 	other := []string{"interrupts/of-two-threads", "text/behind-a-call", "tools/fast-beside-slow"}
 	for id, log := range logs {
 		said := translate.ToACP(log)
@@ -254,7 +260,8 @@ func TestRunsAsTurns(t *testing.T) {
 			t.Errorf("%s: got\n  %s\nwant\n  %s", id, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 		}
 	}
-	for _, kind := range []string{"REASONING_MESSAGE_END ", "resume 1 resolved", "resume 1 cancelled", "TOOL_CALL_RESULT ", "error ", "end success"} {
+	for _, kind := range []string{"REASONING_MESSAGE_END ", "resume 1 resolved", "resume 1 cancelled",
+		"TOOL_CALL_RESULT ", "error ", "end success"} {
 		if !strings.Contains(kinds, "\n"+kind) {
 			t.Errorf("none of %d recordings has %q", len(logs), kind)
 		}

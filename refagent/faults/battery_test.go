@@ -347,8 +347,10 @@ func (b *battery) text() string {
 }
 
 // run carries the steps out, from a fresh agent.
-func run(dir, state string, hooks func() refagent.Hooks, patience time.Duration, bare bool, steps func(b *battery)) string {
-	b := &battery{dir: dir, state: state, hooks: hooks, patience: patience, model: newModel(), choice: "allow-once", bare: bare}
+func run(dir, state string, hooks func() refagent.Hooks, patience time.Duration, bare bool,
+	steps func(b *battery)) string {
+	b := &battery{dir: dir, state: state, hooks: hooks, patience: patience, model: newModel(), choice: "allow-once",
+		bare: bare}
 	defer b.model.Close()
 	func() {
 		defer func() {

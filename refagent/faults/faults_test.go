@@ -50,10 +50,12 @@ var _ = Describe("the list of faults", func() {
 	})
 })
 
-var agentRules = regexp.MustCompile(`\s+`).Split(`LATE-CONTENT STDOUT-CLEAN SESSION-KNOWN-FIRST TOOL-CLOSED CANCEL-REASON
+var agentRules = regexp.MustCompile(`\s+`).
+	Split(`LATE-CONTENT STDOUT-CLEAN SESSION-KNOWN-FIRST TOOL-CLOSED CANCEL-REASON
 	TOOL-ANNOUNCED SHAPE CONFIG-COMPLETE MODE-SYNC LOAD-WINDOW RESUME-SILENT AUTH-CODE CAP-GATE PATH-ABS ROOT-KEYS
 	CANCEL-CAUSE ONE-RESPONSE TOOL-RESEND USER-ECHO STATUS-FORWARD PERM-GUARD USAGE-SANE TERM-LIFE PLAN-FULL MSG-RUNS
-	LIST-SANE NOTIFY-SILENT INIT-ECHO TERMINAL-REF ELICIT-SCOPE CLOSE-SETTLES DELETE-GONE RCANCEL-OWN AUTH-METHODS ERR-FORM`, -1)
+	LIST-SANE NOTIFY-SILENT INIT-ECHO TERMINAL-REF ELICIT-SCOPE CLOSE-SETTLES DELETE-GONE RCANCEL-OWN `+
+		`AUTH-METHODS ERR-FORM`, -1)
 
 // stuck is the line of a battery whose agent did not go on.
 var stuck = regexp.MustCompile(`== stuck.*`)
@@ -64,9 +66,12 @@ var stuck = regexp.MustCompile(`== stuck.*`)
 // writes to its error output.
 var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "starting-servers-deafen",
 	"starting-servers-fail-prompt", "session-memory-kept", "session-descriptors-kept", "session-process-kept",
-	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source", "fork-hears-its-source",
-	"kind-of-a-writer", "load-keeps-folder", "commands-in-first-folder", "commands-wait-for-input", "turn-waits-for-background", "error-output-lost",
-	"missing-folder-hangs", "load-elsewhere-hangs", "deleted-load-hangs", "close-behind-load-hangs", "close-lost-while-reading",
+	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source",
+	"fork-hears-its-source",
+	"kind-of-a-writer", "load-keeps-folder", "commands-in-first-folder", "commands-wait-for-input",
+	"turn-waits-for-background", "error-output-lost",
+	"missing-folder-hangs", "load-elsewhere-hangs", "deleted-load-hangs", "close-behind-load-hangs",
+	"close-lost-while-reading",
 	"taken-back-new-blocks", "second-command-outlives-cancel",
 	"last-value-refused", "mode-back-on-load"}
 
@@ -92,7 +97,8 @@ var _ = Describe("a fault", func() {
 			Expect(play(filepath.Join(root, "second", name), name, nil, time.Minute)).To(Equal(baseline[name]), name)
 		}
 		for name := range chapters {
-			Expect(play(filepath.Join(root, "tap", name), name, faults.Nothing, time.Minute)).To(Equal(baseline[name]), name)
+			Expect(play(filepath.Join(root, "tap", name), name, faults.Nothing, time.Minute)).
+				To(Equal(baseline[name]), name)
 		}
 		var mu sync.Mutex
 		var silent []string
@@ -128,7 +134,8 @@ var _ = Describe("a fault", func() {
 			}()
 		}
 		all.Wait()
-		Expect(silent).To(BeEmpty(), "these faults change no chapter: add a chapter to refagent/faults/battery_test.go "+
+		Expect(silent).To(BeEmpty(), "these faults change no chapter: add a chapter to "+
+			"refagent/faults/battery_test.go "+
 			"that shows each, or delete its block in refagent/faults/acp-v1.txt")
 	})
 })

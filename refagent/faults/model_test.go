@@ -38,7 +38,8 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 	var ask, told string
 	var all []string
 	for _, msg := range body.Messages {
-		if text, _ := msg.Content.(string); msg.Role == "system" && !strings.Contains(text, "Rhyme") && !strings.HasPrefix(text, "Work in ") {
+		if text, _ := msg.Content.(string); msg.Role == "system" && !strings.Contains(text, "Rhyme") &&
+			!strings.HasPrefix(text, "Work in ") {
 			continue // the agent's own
 		}
 		content, ok := msg.Content.(string)
@@ -59,7 +60,8 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 	}
 	delta := func(key string, v any) {
-		raw, _ := json.Marshal(map[string]any{"id": "r", "choices": []any{map[string]any{"index": 0, "delta": map[string]any{key: v}}}})
+		raw, _ := json.Marshal(map[string]any{"id": "r",
+			"choices": []any{map[string]any{"index": 0, "delta": map[string]any{key: v}}}})
 		emit(string(raw))
 	}
 	stop := func(reason string) {
@@ -86,14 +88,16 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		for range 100 {
 			delta("content", strings.Repeat("flood ", 400))
 		}
-		delta("tool_calls", []any{map[string]any{"index": 0, "id": "c", "function": map[string]any{"name": "think", "arguments": `{"thought":"x"}`}}})
+		delta("tool_calls", []any{map[string]any{"index": 0, "id": "c",
+			"function": map[string]any{"name": "think", "arguments": `{"thought":"x"}`}}})
 		stop("tool_calls")
 	case verb == "flood":
 		m.reached <- struct{}{}
 		stop("stop")
 	case verb == "use" && (told == "" || strings.HasPrefix(rest, "think")):
 		name, args, _ := strings.Cut(rest, " ")
-		delta("tool_calls", []any{map[string]any{"index": 0, "id": "c", "function": map[string]any{"name": name, "arguments": args}}})
+		delta("tool_calls", []any{map[string]any{"index": 0, "id": "c",
+			"function": map[string]any{"name": name, "arguments": args}}})
 		stop("tool_calls")
 	case verb == "twice" && told == "":
 		for i, id := range []string{"c", "d"} {

@@ -52,7 +52,8 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, `use delegate {"task":"use delegate {\"task\":\"say deep\"}"}`)
 		b.call("session/list", object{})
 		b.choice = "hold"
-		id := b.request("session/prompt", prompt(s, `use delegate {"task":"use write_file {\"path\":\"x\",\"content\":\"x\"}"}`))
+		id := b.request("session/prompt",
+			prompt(s, `use delegate {"task":"use write_file {\"path\":\"x\",\"content\":\"x\"}"}`))
 		var child string
 		b.during(id, "permission", func(m object) bool {
 			params, _ := m["params"].(object)
@@ -73,8 +74,9 @@ var chapters = map[string]func(b *battery){
 	},
 	"system": func(b *battery) {
 		set := func(method, session, mode, kind, text string) string {
-			r := b.call(method, object{"sessionId": session, "cwd": b.dir, "mcpServers": []any{}, "systemPrompt": object{
-				"mode": mode, "content": []any{object{"type": kind, "text": text}}}})
+			r := b.call(method, object{"sessionId": session, "cwd": b.dir, "mcpServers": []any{},
+				"systemPrompt": object{
+					"mode": mode, "content": []any{object{"type": kind, "text": text}}}})
 			id, _ := r["sessionId"].(string)
 			b.settle()
 			return id
@@ -93,7 +95,8 @@ var chapters = map[string]func(b *battery){
 		s := b.newSession()
 		b.choice = "allow-once"
 		b.turn(s, `use write_file {"path":"refused.txt","content":"x"}`)
-		for _, choice := range []string{"allow-once", "reject-once", "no-such", "error", "cancelled", "allow-once", "reject-always", "allow-once"} {
+		for _, choice := range []string{"allow-once", "reject-once", "no-such", "error", "cancelled", "allow-once",
+			"reject-always", "allow-once"} {
 			b.choice = choice
 			b.turn(s, `use write_file {"path":"`+choice+`.txt","content":"x"}`)
 		}
@@ -216,7 +219,8 @@ var chapters = map[string]func(b *battery){
 		b.turn(s, "say two")
 		b.call("session/resume", object{"sessionId": s, "cwd": b.dir})
 		b.settle()
-		b.call("session/load", object{"sessionId": "sess_00000000000000000000000000000000", "cwd": b.dir, "mcpServers": []any{}})
+		b.call("session/load", object{"sessionId": "sess_00000000000000000000000000000000", "cwd": b.dir,
+			"mcpServers": []any{}})
 	},
 	"kill": func(b *battery) {
 		s := b.newSession()
@@ -298,7 +302,8 @@ var chapters = map[string]func(b *battery){
 			return dir
 		}
 		main, extra := dirs("main"), dirs("extra")
-		s, _ := b.call("session/new", object{"cwd": main, "mcpServers": []any{}, "additionalDirectories": []any{extra}})["sessionId"].(string)
+		s, _ := b.call("session/new", object{"cwd": main, "mcpServers": []any{},
+			"additionalDirectories": []any{extra}})["sessionId"].(string)
 		b.turn(s, "/status")
 		b.turn(s, "say", object{"type": "image", "mimeType": "image/png", "data": "aGVsbG8="})
 		b.turn(s, `use read_file {"path":"a name.txt"}`)
@@ -311,7 +316,8 @@ var chapters = map[string]func(b *battery){
 	},
 	"reading": func(b *battery) {
 		s := b.newSession()
-		id := b.request("session/prompt", prompt(s, "mute", object{"type": "resource_link", "name": "n", "uri": "file:///x"}))
+		id := b.request("session/prompt",
+			prompt(s, "mute", object{"type": "resource_link", "name": "n", "uri": "file:///x"}))
 		b.notify("session/cancel", object{"sessionId": s})
 		b.response(id)
 	},
@@ -337,10 +343,12 @@ var chapters = map[string]func(b *battery){
 	"mcp": func(b *battery) {
 		marker := filepath.Join(b.dir, "started")
 		server := func(name string) object {
-			return object{"name": name, "command": "/bin/sh", "args": []any{"-c", `echo "started $GIVEN" >> ` + marker + name},
-				"env": []any{object{"name": "GIVEN", "value": "as told"}}}
+			return object{"name": name, "command": "/bin/sh",
+				"args": []any{"-c", `echo "started $GIVEN" >> ` + marker + name},
+				"env":  []any{object{"name": "GIVEN", "value": "as told"}}}
 		}
-		s, _ := b.call("session/new", object{"cwd": b.dir, "mcpServers": []any{server("m"), server("n")}})["sessionId"].(string)
+		s, _ := b.call("session/new", object{"cwd": b.dir,
+			"mcpServers": []any{server("m"), server("n")}})["sessionId"].(string)
 		b.turn(s, "say hello")
 		b.turn(b.newSession(), "say hello")
 	},

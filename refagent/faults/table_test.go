@@ -10,7 +10,8 @@ import (
 
 // Every fault of every protocol is whole, and the file of its proof names it and no other.
 func TestTables(t *testing.T) {
-	for protocol, least := range map[string]int{faults.ACPv1: 250, faults.ACPv2: 70, faults.AGUI: 100, faults.Network: 50} {
+	for protocol, least := range map[string]int{faults.ACPv1: 250, faults.ACPv2: 70, faults.AGUI: 100,
+		faults.Network: 50} {
 		all := faults.All(protocol)
 		if len(all) < least {
 			t.Errorf("%s.txt has %d faults, want at least %d", protocol, len(all), least)
@@ -24,7 +25,8 @@ func TestTables(t *testing.T) {
 		for _, f := range all {
 			acts := !f.Mutation.Empty() || f.Code() || protocol == faults.Network // its proof is that it shows
 			if !acts {
-				t.Errorf("%s in %s.txt does nothing: give its block rules, or add a function of its name to acp.go or agui.go",
+				t.Errorf("%s in %s.txt does nothing: give its block rules, or add a function of its name to "+
+					"acp.go or agui.go",
 					f.Name, protocol)
 			}
 			if _, ok := measured[f.Name]; !ok {
@@ -37,7 +39,8 @@ func TestTables(t *testing.T) {
 		}
 		for _, name := range faults.Coded(protocol) {
 			if _, ok := faults.Find(protocol, name); !ok {
-				t.Errorf("acp.go or agui.go has code for %s: add its block to %s.txt, or delete the code", name, protocol)
+				t.Errorf("acp.go or agui.go has code for %s: add its block to %s.txt, or delete the code", name,
+					protocol)
 			}
 		}
 	}

@@ -23,11 +23,14 @@ func TestTables(t *testing.T) {
 			t.Errorf("%s has %d liberties", protocol, len(all))
 		}
 		for _, l := range all {
-			if !regexp.MustCompile(`^[a-z0-9.]+(-[a-z0-9.]+)*$`).MatchString(l.Name) || l.Summary == "" || l.Allows == "" {
+			if !regexp.MustCompile(`^[a-z0-9.]+(-[a-z0-9.]+)*$`).MatchString(l.Name) || l.Summary == "" ||
+				l.Allows == "" {
 				t.Errorf("%s: %+v is not whole", protocol, l)
 			}
-			for id := range strings.FieldsSeq(l.Allows) { // those of other protocols are looked up where their rules are
-				if strings.Contains("acp-v1 network", protocol) && !strings.Contains(string(requirements), "\n"+id+" agent ") {
+			// Rules of other protocols are looked up where they are.
+			for id := range strings.FieldsSeq(l.Allows) {
+				if strings.Contains("acp-v1 network", protocol) &&
+					!strings.Contains(string(requirements), "\n"+id+" agent ") {
 					t.Errorf("the liberty %s rests on %s, which does not exist", l.Name, id)
 				}
 			}
@@ -37,7 +40,8 @@ func TestTables(t *testing.T) {
 			} else {
 				changes = liberties.Habits([]liberties.Liberty{l})
 			}
-			if reflect.ValueOf(changes).IsZero() && protocol != "network" { // TestLibertiesOfTheNetwork sees what those do
+			if reflect.ValueOf(changes).IsZero() &&
+				protocol != "network" { // TestLibertiesOfTheNetwork sees what those do
 				t.Errorf("the liberty %s of %s changes nothing: it has no habits, rules or code", l.Name, protocol)
 			}
 		}

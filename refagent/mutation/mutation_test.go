@@ -95,7 +95,8 @@ func played(t *testing.T, m *mutation.Mutation, play string) string {
 
 // What no rule changes comes out as it came in, also where it is no message.
 func TestWhatIsNotChangedStays(t *testing.T) {
-	text := "{\"jsonrpc\" : \"2.0\",\"id\":1.50,\"method\":\"a\"}\r\n\n[1, 2]\nno JSON \xff\n{\"id\": 1, \"result\":null}\nlast"
+	text := "{\"jsonrpc\" : \"2.0\",\"id\":1.50,\"method\":\"a\"}\r\n\n[1, 2]\nno JSON \xff\n" +
+		"{\"id\": 1, \"result\":null}\nlast"
 	p := (&mutation.Mutation{}).Player()
 	for line := range strings.Lines(text) {
 		out := p.Play(mutation.Client, []byte(line), nil)

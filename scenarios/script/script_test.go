@@ -102,9 +102,11 @@ func TestParse(t *testing.T) {
 	f, _ := script.Parse("f", []byte(tidy))
 	l := f.Lines[4]
 	g.Expect([]int{l.Number, l.Name.Column, l.Words[1].Column, l.End()}).To(Equal([]int{5, 17, 31, 51}))
-	g.Expect([]any{l.Negated, l.Is("saw"), l.Says("saw", "tool_call"), l.Says("saw", "turn")}).To(Equal([]any{true, true, true, false}))
+	g.Expect([]any{l.Negated, l.Is("saw"), l.Says("saw", "tool_call"), l.Says("saw", "turn")}).
+		To(Equal([]any{true, true, true, false}))
 	key, op, value, ok := l.Words[1].Cut("!=", "=")
-	g.Expect([]any{key, op, value.Raw(), value.String(), value.Column, ok}).To(Equal([]any{"title", "=", "it's $X$WORK", "'it''s $X'$WORK", 37, true}))
+	g.Expect([]any{key, op, value.Raw(), value.String(), value.Column, ok}).
+		To(Equal([]any{"title", "=", "it's $X$WORK", "'it''s $X'$WORK", 37, true}))
 	g.Expect(f.Files[1].Line).To(Equal(23))
 	var names []string
 	for l := range f.All() {
@@ -117,7 +119,8 @@ func TestParse(t *testing.T) {
 
 func TestParseReportsAllMistakes(t *testing.T) {
 	g := NewWithT(t)
-	_, mistakes := script.Parse("f", []byte("prompt 'a\n}\n  group {\n[v1] !\n  cancel as $X\nboth {\n} x\nsend $X(\nsend \"x\n -- a --\n"))
+	_, mistakes := script.Parse("f",
+		[]byte("prompt 'a\n}\n  group {\n[v1] !\n  cancel as $X\nboth {\n} x\nsend $X(\nsend \"x\n -- a --\n"))
 	var got []string
 	for _, m := range mistakes {
 		got = append(got, m.Error())
@@ -152,9 +155,11 @@ func TestNew(t *testing.T) {
 	l := script.New("prompt %s %s attach=%s as %s", script.Word{}, "it's $5", "a b", "P")
 	g.Expect(l.String()).To(Equal(`prompt 'it''s $5' attach='a b' as P`))
 	g.Expect(script.New("permit %s nth=%s", script.Text("hold"), 2).String()).To(Equal("permit hold nth=2"))
-	g.Expect(script.New("send %s", script.Join(script.Quote(""), script.Variable("WORK"), script.Quote("/a\nb"))).String()).
+	g.Expect(script.New("send %s", script.Join(script.Quote(""), script.Variable("WORK"), script.Quote("/a\nb"))).
+		String()).
 		To(Equal(`send ''$WORK'/a'$NL'b'`))
-	f := &script.File{Lines: []*script.Line{script.NewComment("a\nb"), script.New("group {").With(script.New("await turn")), {Kind: script.Blank}}}
+	f := &script.File{Lines: []*script.Line{script.NewComment("a\nb"),
+		script.New("group {").With(script.New("await turn")), {Kind: script.Blank}}}
 	g.Expect(string(script.Format(f))).To(Equal("# a b\ngroup {\n  await turn\n}\n\n"))
 	g.Expect(func() { script.New("prompt 'x") }).To(Panic())
 }
@@ -171,7 +176,8 @@ func TestWordsSurvive(t *testing.T) {
 }
 
 func FuzzFormat(f *testing.F) {
-	for _, s := range []string{tidy, untidy, "}{", "a {\n} {\n} {\n}", "\x00", "a\r\nb\r\n", "[x", "x as {", "-- --", "x {\n-- a --\n"} {
+	for _, s := range []string{tidy, untidy, "}{", "a {\n} {\n} {\n}", "\x00", "a\r\nb\r\n", "[x", "x as {", "-- --",
+		"x {\n-- a --\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -16,7 +16,8 @@ func TestTurnWithoutEndIsOneCause(t *testing.T) {
 		"the turn ended first, at #9, with finished": 2, "the turn ended first, at #8, with truncated": 2} {
 		got := verdict.Causes([]results.Result{{ID: "a", Verdict: results.Fail,
 			Findings: []results.Finding{{Rule: "R", Class: rules.Fail, Message: "It is cut.", Entries: []int{3, 9}}},
-			Checks:   []results.Check{{ID: "a#told", Verdict: results.Fail, Failure: &transcript.Failure{Reason: reason}}}}})
+			Checks: []results.Check{{ID: "a#told", Verdict: results.Fail,
+				Failure: &transcript.Failure{Reason: reason}}}}})
 		if len(got) != want {
 			t.Errorf("%s: %+v", reason, got)
 		}
@@ -37,9 +38,11 @@ func TestFurtherTurnIsOneCause(t *testing.T) {
 		list []results.Result
 		want []string
 	}{
-		"two scenarios":            {[]results.Result{missed("a"), missed("b")}, []string{"further"}},
-		"a rule judged it":         {[]results.Result{missed("a", finding(rules.Warn, 30)), missed("b")}, []string{"WORKS-AGAIN after-cancel", "further"}},
-		"in one, a rule judged it": {[]results.Result{missed("a", finding(rules.Warn, 30))}, []string{"WORKS-AGAIN after-cancel"}},
+		"two scenarios": {[]results.Result{missed("a"), missed("b")}, []string{"further"}},
+		"a rule judged it": {[]results.Result{missed("a", finding(rules.Warn, 30)), missed("b")},
+			[]string{"WORKS-AGAIN after-cancel", "further"}},
+		"in one, a rule judged it": {[]results.Result{missed("a", finding(rules.Warn, 30))},
+			[]string{"WORKS-AGAIN after-cancel"}},
 		"a rule judged another turn": {[]results.Result{missed("a", finding(rules.Warn, 9))},
 			[]string{"WORKS-AGAIN after-cancel", "further"}},
 	} {
@@ -56,14 +59,16 @@ func TestFurtherTurnIsOneCause(t *testing.T) {
 // What half of the scenarios show stands for itself, and those that show nothing else pass apart
 // from it; the run still fails.
 func TestWrongEverywhere(t *testing.T) {
-	login := results.Finding{Rule: "CAP-GATE", Point: "login", Class: rules.Fail, Message: "It offers a terminal login."}
+	login := results.Finding{Rule: "CAP-GATE", Point: "login", Class: rules.Fail,
+		Message: "It offers a terminal login."}
 	run := func(spread, clean int, known bool) results.Run {
 		var run results.Run
 		for i := range spread {
 			f := login
 			f.Known = known
-			run.Results = append(run.Results, results.Result{ID: fmt.Sprint("all/", i), Verdict: results.Fail, Known: known,
-				Findings: []results.Finding{f}})
+			run.Results = append(run.Results,
+				results.Result{ID: fmt.Sprint("all/", i), Verdict: results.Fail, Known: known,
+					Findings: []results.Finding{f}})
 		}
 		for i := range clean {
 			run.Results = append(run.Results, results.Result{ID: fmt.Sprint("clean/", i), Verdict: results.Pass})
@@ -75,7 +80,8 @@ func TestWrongEverywhere(t *testing.T) {
 	var checks results.Run
 	for i := range 6 {
 		checks.Results = append(checks.Results, results.Result{ID: fmt.Sprint("check/", i), Verdict: results.Fail,
-			Checks: []results.Check{{ID: fmt.Sprint("check/", i, "#a"), Verdict: results.Fail, Requirements: []string{"X-1"}}}})
+			Checks: []results.Check{{ID: fmt.Sprint("check/", i, "#a"), Verdict: results.Fail,
+				Requirements: []string{"X-1"}}}})
 	}
 	verdict.Conclude(&checks)
 	if c := checks.Causes; len(c) != 1 || c[0].Everywhere {

@@ -20,16 +20,22 @@ func TestClassifier(t *testing.T) {
 		kind                             transcript.Kind
 		method, session, update, problem string
 	}{
-		{transcript.Editor, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`, transcript.Request, "session/new", "", "", ""},
-		{transcript.Agent, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, transcript.Response, "session/new", "s", "", ""},
-		{transcript.Agent, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"plan"}}}`,
+		{transcript.Editor, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`, transcript.Request,
+			"session/new", "", "", ""},
+		{transcript.Agent, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}`, transcript.Response, "session/new",
+			"s", "", ""},
+		{transcript.Agent, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",` +
+			`"update":{"sessionUpdate":"plan"}}}`,
 			transcript.Notification, "session/update", "s", "plan", ""},
 		{transcript.Agent, `[{"jsonrpc":"2.0","method":"m"}]`, transcript.Malformed, "", "", "", batch},
-		{transcript.Agent, `{}`, transcript.Malformed, "", "", "", `the message has no "jsonrpc" member, which must be "2.0"`},
+		{transcript.Agent, `{}`, transcript.Malformed, "", "", "",
+			`the message has no "jsonrpc" member, which must be "2.0"`},
 	} {
 		e := log.AppendFrame(0, c.from, []byte(c.line), 0)
-		if e.Kind != c.kind || e.Method != c.method || e.Session != c.session || acpframe.Update(e) != c.update || e.Problem != c.problem {
-			t.Errorf("%s: %s %s in %s, update %q, problem %q", c.line, e.Kind, e.Method, e.Session, acpframe.Update(e), e.Problem)
+		if e.Kind != c.kind || e.Method != c.method || e.Session != c.session || acpframe.Update(e) != c.update ||
+			e.Problem != c.problem {
+			t.Errorf("%s: %s %s in %s, update %q, problem %q", c.line, e.Kind, e.Method, e.Session, acpframe.Update(e),
+				e.Problem)
 		}
 	}
 }
@@ -37,17 +43,19 @@ func TestClassifier(t *testing.T) {
 // In version 2 an idle state that repeats the last one completes no prompt that was sent
 // meanwhile; one that ends work does, also before the prompt is answered.
 func TestCompletes(t *testing.T) {
-	const idle = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}}}`
+	const idle = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",` +
+		`"update":{"sessionUpdate":"state_update","state":"idle","stopReason":"end_turn"}}}`
 	running := strings.Replace(idle, `"state":"idle","stopReason":"end_turn"`, `"state":"running"`, 1)
 	const prompt = `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`
 	for name, c := range map[string]struct {
 		after []string
 		ref   int
 	}{
-		"a repeated one":         {[]string{idle}, 0},
-		"one that ends work":     {[]string{running, idle}, 1},
-		"after the answer":       {[]string{`{"jsonrpc":"2.0","id":1,"result":{"messageId":"m"}}`, running, idle}, 1},
-		"after a refused prompt": {[]string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`, running, idle}, 0},
+		"a repeated one":     {[]string{idle}, 0},
+		"one that ends work": {[]string{running, idle}, 1},
+		"after the answer":   {[]string{`{"jsonrpc":"2.0","id":1,"result":{"messageId":"m"}}`, running, idle}, 1},
+		"after a refused prompt": {[]string{`{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"no"}}`, running,
+			idle}, 0},
 	} {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.V2{}})
 		if err != nil {

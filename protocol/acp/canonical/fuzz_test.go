@@ -29,8 +29,10 @@ func FuzzRender(f *testing.F) {
 	// Text that names no session, in two turns.
 	var turns []string
 	for id := 2; id < 5; id++ {
-		turns = append(turns, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":"s","prompt":[]}}`, id),
-			`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":`+
+		turns = append(turns, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"session/prompt",`+
+			`"params":{"sessionId":"s","prompt":[]}}`, id),
+			`{"jsonrpc":"2.0","method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk"`+
+				`,"content":`+
 				`{"type":"text","text":"Hi."}}}}`,
 			`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}`,
 			fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"cancelled"}}`, id))
@@ -56,7 +58,8 @@ func FuzzRender(f *testing.F) {
 		if got := strings.Count(exact, "\n") - sections; got != n {
 			t.Fatalf("%d lines for %d messages:\n%s", got, n, exact)
 		}
-		one, other := canonical.V1().Render(log.All(), golden.Options{}), canonical.V1().Render(log.All(), golden.Options{})
+		one, other := canonical.V1().Render(log.All(), golden.Options{}),
+			canonical.V1().Render(log.All(), golden.Options{})
 		if whole := canonical.Whole(false, log.All(), golden.Options{}); whole != one {
 			t.Fatalf("in parts it is another text:\n%s", golden.Diff(whole, one))
 		}

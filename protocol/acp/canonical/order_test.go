@@ -84,7 +84,8 @@ func (m *maker) ask(session, method, params string, e event) (n, id int) {
 }
 
 func (m *maker) reply(session string, to, id int, value, bounds string, speaks bool) {
-	m.add(event{frame: toEditor("%s", result(id, value)), session: session, role: "content", answers: to, bounds: bounds, speaks: speaks})
+	m.add(event{frame: toEditor("%s", result(id, value)), session: session, role: "content", answers: to,
+		bounds: bounds, speaks: speaks})
 	if speaks {
 		m.speaks[session] = ""
 	}
@@ -104,7 +105,8 @@ func (m *maker) update(session, kind, members string, e event) {
 
 func (m *maker) request(session, method, params string, e event) (n, id int) {
 	m.ids++
-	e.frame, e.session, e.role, e.answers, e.speaks = toEditor("%s", request(m.ids, method, params)), session, "content", -1, true
+	e.frame, e.session, e.role, e.answers, e.speaks = toEditor("%s", request(m.ids, method, params)), session,
+		"content", -1, true
 	m.speaks[session] = ""
 	return m.add(e), m.ids
 }
@@ -115,7 +117,8 @@ func (m *maker) answer(session string, to, id int, value string, e event) {
 }
 
 func (m *maker) chunk(session, kind string) {
-	e := event{frame: toEditor("%s", chunk(session, kind, m.name("text")+" ")), session: session, role: "content", answers: -1}
+	e := event{frame: toEditor("%s", chunk(session, kind, m.name("text")+" ")), session: session, role: "content",
+		answers: -1}
 	e.message, e.speaks = m.speaks[session], true
 	if e.message == "" || e.message[:3] != kind[:3] {
 		e.message, e.first = m.name(kind[:9]), true
@@ -126,13 +129,16 @@ func (m *maker) chunk(session, kind string) {
 
 // turn makes one turn of a session.
 func (m *maker) turn(session string) {
-	prompt, id := m.ask(session, "session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, session, m.name("prompt")), event{speaks: true})
+	prompt, id := m.ask(session, "session/prompt",
+		fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, session, m.name("prompt")),
+		event{speaks: true})
 	m.speaks[session] = ""
 	var open []string
 	ended := map[string]bool{}
 	held := []func(){}
 	// A few kinds of events in each turn, so that rare pairs meet.
-	kinds := rapid.SliceOfN(rapid.SampledFrom([]string{"message", "thought", "plan", "call", "update", "state", "permission", "read", "write", "cancel", "mode", "held"}), 1, 5).Draw(m.t, "kinds")
+	kinds := rapid.SliceOfN(rapid.SampledFrom([]string{"message", "thought", "plan", "call", "update", "state",
+		"permission", "read", "write", "cancel", "mode", "held"}), 1, 5).Draw(m.t, "kinds")
 	for range rapid.IntRange(0, 14).Draw(m.t, "length") {
 		switch rapid.SampledFrom(kinds).Draw(m.t, "event") {
 		case "message":
@@ -140,22 +146,27 @@ func (m *maker) turn(session string) {
 		case "thought":
 			m.chunk(session, "user_message_chunk")
 		case "plan":
-			m.update(session, "plan", fmt.Sprintf(`"entries":[{"content":%q,"priority":"high","status":"pending"}]`, m.name("plan")), event{})
+			m.update(session, "plan", fmt.Sprintf(`"entries":[{"content":%q,"priority":"high","status":"pending"}]`,
+				m.name("plan")), event{})
 		case "call":
 			call := m.name("call")
-			m.update(session, "tool_call", fmt.Sprintf(`"toolCallId":%q,"title":%q`, call, m.name("title")), event{call: call})
+			m.update(session, "tool_call", fmt.Sprintf(`"toolCallId":%q,"title":%q`, call, m.name("title")),
+				event{call: call})
 			open = append(open, call)
 		case "update":
 			if len(open) == 0 {
 				continue
 			}
 			call := rapid.SampledFrom(open).Draw(m.t, "call")
-			status := rapid.SampledFrom([]string{"", `"status":"in_progress",`, `"status":"completed",`}).Draw(m.t, "status")
-			m.update(session, "tool_call_update", fmt.Sprintf(`"toolCallId":%q,%s"title":%q`, call, status, m.name("title")),
+			status := rapid.SampledFrom([]string{"", `"status":"in_progress",`, `"status":"completed",`}).
+				Draw(m.t, "status")
+			m.update(session, "tool_call_update",
+				fmt.Sprintf(`"toolCallId":%q,%s"title":%q`, call, status, m.name("title")),
 				event{role: "update", call: call, open: !ended[call], moves: status != ""})
 			ended[call] = ended[call] || status == `"status":"completed",`
 		case "state":
-			kind := rapid.SampledFrom([]string{"current_mode_update", "session_info_update", "usage_update"}).Draw(m.t, "kind")
+			kind := rapid.SampledFrom([]string{"current_mode_update", "session_info_update", "usage_update"}).
+				Draw(m.t, "kind")
 			m.word++
 			m.update(session, kind, map[string]string{
 				"current_mode_update": fmt.Sprintf(`"currentModeId":"mode-%d"`, m.word),
@@ -170,12 +181,16 @@ func (m *maker) turn(session string) {
 				call = m.name("call")
 				open = append(open, call)
 			}
-			n, id := m.request(session, "session/request_permission", fmt.Sprintf(`{"sessionId":%q,"toolCall":{"toolCallId":%q,"title":%q},"options":[{"optionId":"o1","name":"Yes","kind":"allow_once"}]}`, session, call, m.name("ask")), event{call: call})
+			n, id := m.request(session, "session/request_permission",
+				fmt.Sprintf(`{"sessionId":%q,"toolCall":{"toolCallId":%q,"title":%q},"options":[{"optionId":"o1",`+
+					`"name":"Yes","kind":"allow_once"}]}`, session, call, m.name("ask")), event{call: call})
 			held = append(held, func() {
-				m.answer(session, n, id, `{"outcome":{"outcome":"selected","optionId":"o1"}}`, event{permit: true, call: call})
+				m.answer(session, n, id, `{"outcome":{"outcome":"selected","optionId":"o1"}}`,
+					event{permit: true, call: call})
 			})
 		case "read":
-			n, id := m.request(session, "fs/read_text_file", fmt.Sprintf(`{"sessionId":%q,"path":%q}`, session, m.name("/dir/file")), event{})
+			n, id := m.request(session, "fs/read_text_file",
+				fmt.Sprintf(`{"sessionId":%q,"path":%q}`, session, m.name("/dir/file")), event{})
 			content := m.name("read")
 			held = append(held, func() { m.answer(session, n, id, fmt.Sprintf(`{"content":%q}`, content), event{}) })
 		case "write":
@@ -185,12 +200,15 @@ func (m *maker) turn(session string) {
 				m.update(session, "tool_call", fmt.Sprintf(`"toolCallId":%q,"title":%q`, of, path), event{call: of})
 				open = append(open, of)
 			}
-			n, id := m.request(session, "fs/write_text_file", fmt.Sprintf(`{"sessionId":%q,"path":%q,"content":"x"}`, session, path), event{effect: true, of: of})
+			n, id := m.request(session, "fs/write_text_file",
+				fmt.Sprintf(`{"sessionId":%q,"path":%q,"content":"x"}`, session, path), event{effect: true, of: of})
 			held = append(held, func() { m.answer(session, n, id, `{}`, event{}) })
 		case "cancel":
-			m.add(event{frame: toAgent("%s", notification("session/cancel", fmt.Sprintf(`{"sessionId":%q}`, session))), session: session, role: "act", answers: -1})
+			m.add(event{frame: toAgent("%s", notification("session/cancel", fmt.Sprintf(`{"sessionId":%q}`, session))),
+				session: session, role: "act", answers: -1})
 		case "mode":
-			n, id := m.ask(session, "session/set_mode", fmt.Sprintf(`{"sessionId":%q,"modeId":"mode-%d"}`, session, m.word), event{})
+			n, id := m.ask(session, "session/set_mode",
+				fmt.Sprintf(`{"sessionId":%q,"modeId":"mode-%d"}`, session, m.word), event{})
 			m.reply(session, n, id, fmt.Sprintf(`{"_meta":{"n":%d}}`, id), "modes", false)
 		case "held":
 			for _, answer := range held {
@@ -215,7 +233,9 @@ func conversation(t *rapid.T) []event {
 		n, id := m.ask(s, "session/new", `{"cwd":"/dir","mcpServers":[]}`, event{opens: true, speaks: true})
 		m.reply(s, n, id, fmt.Sprintf(`{"sessionId":%q}`, s), "all", true)
 		if rapid.Bool().Draw(t, "commands") {
-			m.update(s, "available_commands_update", fmt.Sprintf(`"availableCommands":[{"name":%q,"description":"d"}]`, m.name("command")), event{role: "state", kind: "available_commands_update"})
+			m.update(s, "available_commands_update",
+				fmt.Sprintf(`"availableCommands":[{"name":%q,"description":"d"}]`, m.name("command")),
+				event{role: "state", kind: "available_commands_update"})
 		}
 	}
 	for range rapid.IntRange(1, 3).Draw(t, "turns") {
@@ -298,7 +318,8 @@ var _ = Describe("the canonical order", func() {
 					dependent[roles] = append(dependent[roles], i)
 				}
 			}
-			for _, roles := range slices.SortedFunc(maps.Keys(dependent), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+			for _, roles := range slices.SortedFunc(maps.Keys(dependent),
+				func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 				at := rapid.SampledFrom(dependent[roles]).Draw(t, "at")
 				swapped := slices.Clone(events)
 				swapped[at], swapped[at+1] = swapped[at+1], swapped[at]

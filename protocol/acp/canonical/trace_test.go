@@ -42,7 +42,8 @@ func updates(session, kind, members string) string {
 	if members != "" {
 		members = "," + members
 	}
-	return notification("session/update", fmt.Sprintf(`{"sessionId":%q,"update":{"sessionUpdate":%q%s}}`, session, kind, members))
+	return notification("session/update",
+		fmt.Sprintf(`{"sessionId":%q,"update":{"sessionUpdate":%q%s}}`, session, kind, members))
 }
 
 func chunk(session, kind, text string) string {

@@ -75,7 +75,8 @@ func (w *writer) between(c *convo, kept string) {
 func (w *writer) keptPairs(add func(a, b string)) {
 	asks := w.rewriters()
 	always := slices.ContainsFunc(asks, func(name string) bool {
-		return slices.Contains(w.Tools[name].Choices, "allow_always") || slices.Contains(w.Tools[name].Choices, "reject_always")
+		choices := w.Tools[name].Choices
+		return slices.Contains(choices, "allow_always") || slices.Contains(choices, "reject_always")
 	})
 	for _, k := range []struct {
 		kept string

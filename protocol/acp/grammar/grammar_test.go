@@ -17,8 +17,9 @@ var asks = []string{"allow_always", "allow_once", "reject_always", "reject_once"
 
 // capable is an agent with all that the grammar knows of.
 func capable() *grammar.Ability {
-	a := &grammar.Ability{Able: map[string]bool{"loadSession": true}, Mode: "act", Modes: []string{"plan"}, Together: true,
-		Options: []grammar.Option{{ID: "model", Current: "big", Values: []string{"small"}}}, Streams: true}
+	a := &grammar.Ability{Able: map[string]bool{"loadSession": true}, Mode: "act", Modes: []string{"plan"},
+		Together: true,
+		Options:  []grammar.Option{{ID: "model", Current: "big", Values: []string{"small"}}}, Streams: true}
 	for _, c := range []string{"resume", "fork", "list", "close", "delete"} {
 		a.Able["sessionCapabilities."+c] = true
 	}
@@ -52,7 +53,8 @@ func agents() map[string]*grammar.Ability {
 		t.Choices = nil
 		unasked.Tools[name] = t
 	}
-	return map[string]*grammar.Ability{"all": capable(), "none": {}, "no tools": noTools, "no ways": noWays, "unasked": unasked}
+	return map[string]*grammar.Ability{"all": capable(), "none": {}, "no tools": noTools, "no ways": noWays,
+		"unasked": unasked}
 }
 
 // draws is how many sessions each agent gets.
@@ -142,7 +144,8 @@ func TestSessionsCoverAllPairs(t *testing.T) {
 			}
 		}
 		if len(left) > 0 {
-			t.Errorf("%s: %d of %d pairs are in none of 300 sessions: %q", name, len(left), len(pairs), slices.Collect(maps.Keys(left)))
+			t.Errorf("%s: %d of %d pairs are in none of 300 sessions: %q", name, len(left), len(pairs),
+				slices.Collect(maps.Keys(left)))
 		}
 	}
 }

@@ -16,9 +16,10 @@ import (
 // No file of this repository calls a rule by a former id: aliases are for files of users. The
 // number of a requirement may follow (V2-SHAPE-001).
 func TestNoFileUsesAnAlias(t *testing.T) {
-	former := regexp.MustCompile(`\b(` + strings.Join(slices.DeleteFunc(invariants.V2().Aliases(), func(id string) bool {
-		return strings.Contains(id, "/")
-	}), "|") + `)\b(-[0-9A-Z])?`)
+	former := regexp.MustCompile(`\b(` +
+		strings.Join(slices.DeleteFunc(invariants.V2().Aliases(), func(id string) bool {
+			return strings.Contains(id, "/")
+		}), "|") + `)\b(-[0-9A-Z])?`)
 	root := filepath.Join("..", "..", "..")
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		base := d.Name()

@@ -29,12 +29,14 @@ func (c *conversation) write(t *transcript.Transcript, n int) int {
 	editor := func(format string, args ...any) { send(transcript.Editor, format, args...) }
 	agent := func(format string, args ...any) { send(transcript.Agent, format, args...) }
 	update := func(format string, args ...any) {
-		agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1","update":`+format+`}}`, args...)
+		agent(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess-1","update":`+format+`}}`,
+			args...)
 	}
 	if c.turn == 0 {
 		editor(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":%s}}`,
 			allOfClient)
-		agent(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":%s,"authMethods":[]}}`, allOfAgent)
+		agent(`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1,"agentCapabilities":%s,"authMethods":[]}}`,
+			allOfAgent)
 		editor(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}`)
 		agent(`{"jsonrpc":"2.0","id":1,"result":{"sessionId":"sess-1"}}`)
 		c.id = 1
@@ -46,31 +48,37 @@ func (c *conversation) write(t *transcript.Transcript, n int) int {
 		editor(`{"jsonrpc":"2.0","id":%d,"method":"session/prompt","params":{"sessionId":"sess-1",`+
 			`"prompt":[{"type":"text","text":"Question %d about the code in main.go"}]}}`, id, turn)
 		for i := range 10 {
-			update(`{"sessionUpdate":"agent_thought_chunk","messageId":"th-%d","content":{"type":"text","text":"thinking `+
+			update(`{"sessionUpdate":"agent_thought_chunk","messageId":"th-%d","content":{"type":"text",`+
+				`"text":"thinking `+
 				`about step %d "}}`, turn, i)
 		}
 		for i := range 3 {
 			call := fmt.Sprintf("call-%d-%d", turn, i)
-			update(`{"sessionUpdate":"tool_call","toolCallId":%q,"title":"Edit main.go","kind":"edit","status":"pending",`+
+			update(`{"sessionUpdate":"tool_call","toolCallId":%q,"title":"Edit `+
+				`main.go","kind":"edit","status":"pending",`+
 				`"locations":[{"path":"/w/main.go","line":3}]}`, call)
 			agent(`{"jsonrpc":"2.0","id":"p-%s","method":"session/request_permission","params":{"sessionId":"sess-1",`+
-				`"toolCall":{"toolCallId":%q},"options":[{"optionId":"a","name":"Allow","kind":"allow_once"},{"optionId":"r",`+
+				`"toolCall":{"toolCallId":%q},"options":[{"optionId":"a","name":"Allow","kind":"allow_once"},`+
+				`{"optionId":"r",`+
 				`"name":"Reject","kind":"reject_once"}]}}`, call, call)
 			editor(`{"jsonrpc":"2.0","id":"p-%s","result":{"outcome":{"outcome":"selected","optionId":"a"}}}`, call)
 			update(`{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":"in_progress"}`, call)
 			agent(`{"jsonrpc":"2.0","id":"w-%s","method":"fs/write_text_file","params":{"sessionId":"sess-1",`+
 				`"path":"/w/main.go","content":"package main\n"}}`, call)
 			editor(`{"jsonrpc":"2.0","id":"w-%s","result":{}}`, call)
-			update(`{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":"completed","content":[{"type":"diff",`+
+			update(`{"sessionUpdate":"tool_call_update","toolCallId":%q,"status":"completed",`+
+				`"content":[{"type":"diff",`+
 				`"path":"/w/main.go","oldText":"package main","newText":"package main\n"}]}`, call)
 		}
 		update(`{"sessionUpdate":"plan","entries":[{"content":"read","priority":"high","status":"completed"},` +
 			`{"content":"write","priority":"low","status":"in_progress"}]}`)
 		for i := range 30 {
-			update(`{"sessionUpdate":"agent_message_chunk","messageId":"msg-%d","content":{"type":"text","text":"word %d of `+
+			update(`{"sessionUpdate":"agent_message_chunk","messageId":"msg-%d","content":{"type":"text",`+
+				`"text":"word %d of `+
 				`the answer "}}`, turn, i)
 		}
-		update(`{"sessionUpdate":"usage_update","used":%d,"size":200000,"cost":{"amount":%d,"currency":"USD"}}`, turn%200000,
+		update(`{"sessionUpdate":"usage_update","used":%d,"size":200000,"cost":{"amount":%d,"currency":"USD"}}`,
+			turn%200000,
 			turn)
 		agent(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}`, id)
 	}
@@ -125,7 +133,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	var after []uint64
 	var talk conversation
 	for range 4 {
-		tr, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acpframe.Classifier{}, Memory: 1 << 20})
+		tr, err := transcript.New(transcript.Header{},
+			transcript.Options{Classifier: acpframe.Classifier{}, Memory: 1 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +148,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 	const slack = 4 << 20
 	if last, second := after[3], after[1]; last > second+slack {
-		t.Errorf("the checker grew from %d to %d bytes between the second and the last quarter of %d frames", second, last,
+		t.Errorf("the checker grew from %d to %d bytes between the second and the last quarter of %d frames", second,
+			last,
 			frames)
 	}
 	if found := c.Finish(rules.End{Clean: true}); len(found) > 0 {

@@ -112,13 +112,17 @@ session s
 		for lines, want := range map[string]string{
 			"": "the log shows no model request in this turn; " +
 				"no request of the turn waited for the editor; no tool call was unfinished.",
-			`model model-request s {"n":1,"lane":"main"}` + "\n":                                       "the model's reply was under way, but no gate held it; ",
-			`model model-request s {"n":1,"lane":"main"}` + "\n" + `model model-done s {"n":1}` + "\n": "the model's last reply had ended; ",
-			`<-- s tool_call {"toolCallId":"t","title":"Run"}` + "\n":                                  `tool call "t" had not ended, but the log does not show what it waits for.`,
+			`model model-request s {"n":1,"lane":"main"}` +
+				"\n": "the model's reply was under way, but no gate held it; ",
+			`model model-request s {"n":1,"lane":"main"}` + "\n" + `model model-done s {"n":1}` +
+				"\n": "the model's last reply had ended; ",
+			`<-- s tool_call {"toolCallId":"t","title":"Run"}` +
+				"\n": `tool call "t" had not ended, but the log does not show what it waits for.`,
 		} {
 			found, _, _ := stage("start\nsession s\n--> 2 session/prompt s \"hi\"\n"+lines+"--> session/cancel s\n"+
 				`<-- 2 = {"stopReason":"end_turn"}`, rules.Config{})
-			Expect(found).To(ContainElement(And(HaveField("Point", "unproven"), HaveField("Message", ContainSubstring(want)))), lines)
+			Expect(found).To(ContainElement(And(HaveField("Point", "unproven"),
+				HaveField("Message", ContainSubstring(want)))), lines)
 		}
 	})
 
@@ -170,9 +174,11 @@ func FuzzChecker(f *testing.F) {
 			case len(line) > 0 && line[0] == '<':
 				tr.AppendFrame(0, transcript.Agent, line[1:], 0)
 			case len(line) > 0 && line[0] == 'g':
-				tr.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.Gate, Session: "s", Raw: line[1:]})
+				tr.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.Gate, Session: "s",
+					Raw: line[1:]})
 			case len(line) > 0 && line[0] == 'm':
-				tr.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.ModelRequest, Session: "s", Raw: line[1:]})
+				tr.Append(transcript.Entry{Source: transcript.Model, Kind: transcript.ModelRequest, Session: "s",
+					Raw: line[1:]})
 			case len(line) > 0 && line[0] == 'w':
 				tr.Append(transcript.Entry{Source: transcript.Editor, Kind: transcript.Written, Ref: len(line)})
 			case len(line) > 0 && line[0] == 'x':

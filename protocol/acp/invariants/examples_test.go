@@ -77,7 +77,8 @@ var _ = Describe("the examples of each rule", func() {
 				})
 				It("is silent when it is off", func() {
 					for _, x := range examples {
-						found, _, _ := v.dialect.stage(v.set, x.Text, rules.Config{Off: map[string]string{rule.ID: "test"}})
+						found, _, _ := v.dialect.stage(v.set, x.Text,
+							rules.Config{Off: map[string]string{rule.ID: "test"}})
 						for _, f := range found {
 							Expect(f.Rule).NotTo(Equal(rule.ID))
 						}

@@ -86,32 +86,38 @@ var _ = Describe("a legal run with a subagent", func() {
 			return s.insert(s.at("request_permission"),
 				`c2a "id":90,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}`,
 				`a2c "id":90,"result":{"sessionId":"other"}`,
-				`a2c "method":"session/update","params":{"sessionId":"other","update":{"sessionUpdate":"subagent_update","sessionId":"child-1"}}`)
+				`a2c "method":"session/update","params":{"sessionId":"other",`+
+					`"update":{"sessionUpdate":"subagent_update","sessionId":"child-1"}}`)
 		}, "SUBAGENT/moved"),
 		Entry("a child that is its own parent", func(s script) script {
 			return s.insert(s.at("request_permission"),
-				`a2c "method":"session/update","params":{"sessionId":"child-1","update":{"sessionUpdate":"subagent_update","sessionId":"child-1"}}`)
+				`a2c "method":"session/update","params":{"sessionId":"child-1",`+
+					`"update":{"sessionUpdate":"subagent_update","sessionId":"child-1"}}`)
 		}, "SUBAGENT/moved"),
 		Entry("a permission of the child after the turn was cancelled", func(s script) script {
 			ended := s.at(`"stopReason":"end_turn"`, `"id":4`)
 			out := s.move(ended, s.at("request_permission")-1)
 			at := out.at(`"id":4`, "stopReason")
 			out[at] = strings.Replace(out[at], "end_turn", "cancelled", 1)
-			return out[:out.at(`"outcome":"selected"`)+1].insert(at, `c2a "method":"session/cancel","params":{"sessionId":"parent-1"}`)
+			return out[:out.at(`"outcome":"selected"`)+1].insert(at,
+				`c2a "method":"session/cancel","params":{"sessionId":"parent-1"}`)
 		}, "SUBAGENT/after-stop"),
 		Entry("a permission that the client grants after it cancelled the parent", func(s script) script {
-			return s.insert(s.at(`"outcome":"selected"`), `c2a "method":"session/cancel","params":{"sessionId":"parent-1"}`)
+			return s.insert(s.at(`"outcome":"selected"`),
+				`c2a "method":"session/cancel","params":{"sessionId":"parent-1"}`)
 		}, "C-SUBAGENT/outcome"),
 		Entry("a prompt to the child", func(s script) script {
 			return s.insert(s.at("request_permission"),
-				`c2a "id":91,"method":"session/prompt","params":{"sessionId":"child-1","prompt":[{"type":"text","text":"hi"}]}`,
+				`c2a "id":91,"method":"session/prompt","params":{"sessionId":"child-1","prompt":[{"type":"text",`+
+					`"text":"hi"}]}`,
 				`a2c "id":91,"error":{"code":-32002,"message":"a child"}`)
 		}, "C-SUBAGENT/request"),
 		Entry("a cancel of a child that does not offer it", func(s script) script {
 			out := slices.Clone(s)
 			at := s.at("subagent_update")
 			out[at] = strings.Replace(out[at], `"capabilities":{"cancel":{}},`, "", 1)
-			return out.insert(s.at("request_permission"), `c2a "method":"session/cancel","params":{"sessionId":"child-1"}`)
+			return out.insert(s.at("request_permission"),
+				`c2a "method":"session/cancel","params":{"sessionId":"child-1"}`)
 		}, "C-SUBAGENT/cancel"),
 	)
 })

@@ -37,7 +37,8 @@ type dialect struct {
 func dialectV1() dialect {
 	return dialect{
 		classifier: acpframe.Classifier{},
-		hello:      `{"protocolVersion":1,"clientCapabilities":` + allOfClient + `,"clientInfo":{"name":"c","version":"1"}}`,
+		hello: `{"protocolVersion":1,"clientCapabilities":` + allOfClient +
+			`,"clientInfo":{"name":"c","version":"1"}}`,
 		greet: `{"protocolVersion":1,"agentCapabilities":` + allOfAgent +
 			`,"agentInfo":{"name":"a","version":"1"},"authMethods":[]}`,
 		file: `{"cwd":"/w","mcpServers":[]}`,
@@ -49,8 +50,9 @@ func dialectV2() dialect {
 	return dialect{
 		classifier: acpframe.V2{},
 		hello:      `{"protocolVersion":2,"info":{"name":"c","version":"1"},"capabilities":{}}`,
-		greet:      `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":` + allOfAgentV2 + `,"authMethods":[]}`,
-		file:       `{"cwd":"/w"}`,
+		greet: `{"protocolVersion":2,"info":{"name":"a","version":"1"},"capabilities":` + allOfAgentV2 +
+			`,"authMethods":[]}`,
+		file: `{"cwd":"/w"}`,
 	}
 }
 

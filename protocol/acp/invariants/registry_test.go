@@ -42,8 +42,10 @@ var _ = Describe("the registry", func() {
 		for _, q := range all {
 			have[q.Kit] = true
 		}
-		for area, n := range map[string]int{"TRANSPORT": 2, "JSONRPC": 5, "INIT": 4, "SCHEMA": 2, "SESSION": 2, "PROMPT": 3,
-			"CANCEL": 2, "LOAD": 3, "RESUME": 2, "LIST": 2, "DELETE": 2, "CLOSE": 2, "ADDDIRS": 1, "MODES": 2, "CONFIG": 3,
+		for area, n := range map[string]int{"TRANSPORT": 2, "JSONRPC": 5, "INIT": 4, "SCHEMA": 2, "SESSION": 2,
+			"PROMPT": 3,
+			"CANCEL": 2, "LOAD": 3, "RESUME": 2, "LIST": 2, "DELETE": 2, "CLOSE": 2, "ADDDIRS": 1, "MODES": 2,
+			"CONFIG":    3,
 			"PROMPTCAP": 3, "AUTH": 5, "CLIENTCAP": 3, "EXT": 1, "META": 1, "ERROR": 1, "SHUTDOWN": 1, "STDERR": 1,
 			"INFO-PARSE": 1, "INFO-INVALIDREQ": 1, "INFO-UNKNOWNSESSION": 1} {
 			for i := range n {
@@ -64,14 +66,17 @@ var _ = Describe("the registry", func() {
 			bound := len(q.Rules)+len(q.Checks) > 0
 			switch {
 			case bound:
-				Expect(q.Excluded).To(BeEmpty(), "%s has rules or checks: delete it below excluded in bindings.yaml", q.ID)
-				Expect(waiting).NotTo(ContainElement(q.ID), "%s has rules or checks: delete it below waiting in bindings.yaml", q.ID)
+				Expect(q.Excluded).To(BeEmpty(), "%s has rules or checks: delete it below excluded in bindings.yaml",
+					q.ID)
+				Expect(waiting).NotTo(ContainElement(q.ID),
+					"%s has rules or checks: delete it below waiting in bindings.yaml", q.ID)
 			case q.Core && q.Excluded == "":
 				Expect(waiting).To(ContainElement(q.ID), "%s has no rule and no check: name it in a check of "+
 					"a scenario or a point of a rule, or exclude it with a reason in bindings.yaml", q.ID)
 			}
 			if q.Excluded != "" {
-				Expect(waiting).NotTo(ContainElement(q.ID), "%s is excluded: delete it below waiting in bindings.yaml", q.ID)
+				Expect(waiting).NotTo(ContainElement(q.ID), "%s is excluded: delete it below waiting in bindings.yaml",
+					q.ID)
 			}
 		}
 	})
@@ -157,7 +162,8 @@ var _ = Describe("the registry", func() {
 		}
 		for _, q := range all {
 			if q.Sentence != "" {
-				Expect(used).To(HaveKeyWithValue(q.ID, true), "the sentence of %s backs no Fail: delete it in prose.yaml", q.ID)
+				Expect(used).To(HaveKeyWithValue(q.ID, true),
+					"the sentence of %s backs no Fail: delete it in prose.yaml", q.ID)
 			}
 		}
 	})

@@ -104,7 +104,8 @@ func readReviewed(text string, paths []string) []*reviewed {
 			r := &reviewed{line: line, what: strings.Join(words[len(words)-2:], " "), seen: map[string]bool{}}
 			for _, run := range words[1 : len(words)-2] {
 				for _, p := range paths {
-					if name := nameOf(p); name == words[0]+"/"+run || run == "*" && strings.HasPrefix(name, words[0]+"/") {
+					if name := nameOf(p); name == words[0]+"/"+run || run == "*" &&
+						strings.HasPrefix(name, words[0]+"/") {
 						r.runs = append(r.runs, name)
 					}
 				}
@@ -170,7 +171,8 @@ var _ = Describe("an answer taken away from the run of a real agent", func() {
 				if e.Source != transcript.Agent || e.Kind != transcript.Response || e.Ref == 0 {
 					continue
 				}
-				found := slices.DeleteFunc(told(without(whole, e.Seq)), func(f string) bool { return slices.Contains(had, f) })
+				found := slices.DeleteFunc(told(without(whole, e.Seq)),
+					func(f string) bool { return slices.Contains(had, f) })
 				wanted := "fail ONE-RESPONSE/unanswered|fail CANCEL-REASON/no-response"
 				if last[e.Conn] == e.Seq || e.Method == "session/prompt" && !prompted(whole, e) {
 					wanted = "inconclusive ONE-RESPONSE/unanswered-at-exit"

@@ -11,15 +11,22 @@ import (
 )
 
 // session is a turn with a permission, a file, a terminal and a cancel.
-const session = `{"t":1,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true},"terminal":true}}}}
+const session = `{"t":1,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":0,"method":"initialize",` +
+	`"params":{"protocolVersion":1,"clientCapabilities":{"fs":{"readTextFile":true},"terminal":true}}}}
 {"t":2,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}}
-{"t":3,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w","mcpServers":[]}}}
+{"t":3,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"cwd":"/w",` +
+	`"mcpServers":[]}}}
 {"t":4,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s"}}}
-{"t":5,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"it's \"so\""}]}}}
-{"t":6,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"t"}}}}
-{"t":7,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[{"optionId":"a","name":"A","kind":"allow_once"}]}}}
+{"t":5,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s",` +
+	`"prompt":[{"type":"text","text":"it's \"so\""}]}}}
+{"t":6,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",` +
+	`"update":{"sessionUpdate":"tool_call","toolCallId":"c","title":"t"}}}}
+{"t":7,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":9,"method":"session/request_permission",` +
+	`"params":{"sessionId":"s","toolCall":{"toolCallId":"c"},"options":[{"optionId":"a","name":"A",` +
+	`"kind":"allow_once"}]}}}
 {"t":8,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":9,"result":{"outcome":{"outcome":"selected","optionId":"a"}}}}
-{"t":9,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":10,"method":"fs/read_text_file","params":{"sessionId":"s","path":"/w/a.txt"}}}
+{"t":9,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":10,"method":"fs/read_text_file","params":{"sessionId":"s",` +
+	`"path":"/w/a.txt"}}}
 {"t":10,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","id":10,"result":{"content":"x\n-- y --\n"}}}
 {"t":11,"proc":1,"dir":"out","frame":{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s"}}}
 {"t":12,"proc":1,"dir":"in","frame":{"jsonrpc":"2.0","id":2,"result":{"stopReason":"cancelled"}}}

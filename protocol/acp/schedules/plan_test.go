@@ -28,7 +28,8 @@ import (
 )
 
 // ordinary are scenarios of each kind of point.
-var ordinary = []string{"permission/allow-once-edit", "prompt-turn/two-turns", "tool-calls/execute", "terminal/output", "prompt-turn/many-chunks"}
+var ordinary = []string{"permission/allow-once-edit", "prompt-turn/two-turns", "tool-calls/execute", "terminal/output",
+	"prompt-turn/many-chunks"}
 
 // observed are scenarios after a run with the reference agent.
 type observed struct {
@@ -65,7 +66,8 @@ func observeIn(of *scenarios.Protocol, planner *sweep.Planner, agent string, lis
 		diff, _ := os.ReadFile(filepath.Join(dir, "workspace.diff"))
 		var effects []sweep.Effect
 		for line := range strings.Lines(string(diff)) {
-			if kind, name, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "new" || kind == "changed" || kind == "deleted" {
+			if kind, name, _ := strings.Cut(strings.TrimSpace(line), " "); kind == "new" || kind == "changed" ||
+				kind == "deleted" {
 				effects = append(effects, sweep.Effect{What: kind, File: strings.TrimPrefix(name, "file ")})
 			}
 		}
@@ -138,7 +140,8 @@ var _ = Describe("a schedule", func() {
 	It("has sessions of its own, and leaves a second process alone", func() {
 		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
 		Expect(os.WriteFile(own, []byte("session new other\nprompt 'Go.'\nawait turn any\nbeside\nsession new third\n"+
-			"prompt third 'On.'\nawait turn any\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - text: Two.\n"), 0o600)).To(Succeed())
+			"prompt third 'On.'\nawait turn any\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - text: Two.\n"),
+			0o600)).To(Succeed())
 		owns, err := acp.V1().Load(own)
 		Expect(err).NotTo(HaveOccurred())
 		list := observe(owns...).schedules(1, "*", "*")
@@ -152,7 +155,8 @@ var _ = Describe("a schedule", func() {
 	It("is one of every shipped scenario, also where that says what sweeps say", func() {
 		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
 		Expect(os.WriteFile(own, []byte("prompt 'Keep talking elsewhere.'\nawait turn any\n"+
-			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).To(Succeed())
+			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).
+			To(Succeed())
 		owns, err := acp.V1().Load(own)
 		Expect(err).NotTo(HaveOccurred())
 		whole := observe(append(shipped(), owns...)...).schedules(1, "*", "*")
@@ -209,7 +213,8 @@ var _ = Describe("a schedule", func() {
 		all, err := acp.V2().Shipped()
 		Expect(err).NotTo(HaveOccurred())
 		demands := func(id string) bool {
-			list := observeIn(acp.V2(), schedules.V2(), "reference-acp-v2", all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == id })])
+			list := observeIn(acp.V2(), schedules.V2(), "reference-acp-v2",
+				all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == id })])
 			written := list.schedules(1, "idle", "load")
 			Expect(written).NotTo(BeEmpty(), id)
 			return strings.Contains(string(text(written[0])), "await response L result?")
@@ -221,7 +226,9 @@ var _ = Describe("a schedule", func() {
 	It("shares a process with others in either version", func() {
 		all, err := acp.V2().Shipped("turns")
 		Expect(err).NotTo(HaveOccurred())
-		list := observeIn(acp.V2(), schedules.V2(), "reference-acp-v2", all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "turns/two" })]).schedules(1, "gate*", "cancel")
+		list := observeIn(acp.V2(), schedules.V2(), "reference-acp-v2",
+			all[slices.IndexFunc(all, func(s *scenarios.Scenario) bool { return s.ID == "turns/two" })]).
+			schedules(1, "gate*", "cancel")
 		list = slices.DeleteFunc(list, func(s sweep.Schedule) bool { return s.Shared() == "" })
 		Expect(len(list)).To(BeNumerically(">", 1))
 		chain, _ := schedules.V2().Chain(list)

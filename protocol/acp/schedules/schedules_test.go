@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 		case "keeper":
 			os.Exit(process.KeeperMain(os.Args[2:]))
 		case "refagent":
-			if err := refagent.Run(context.Background(), refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}); err != nil {
+			if err := refagent.Run(context.Background(),
+				refagent.Options{In: os.Stdin, Out: os.Stdout, Log: os.Stderr, Getenv: os.Getenv}); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -61,7 +62,8 @@ var _ = Describe("the model's part", func() {
 	})
 
 	It("is held before, between and behind all pieces", func() {
-		held := schedules.Held("replies:\n  - - thinking: Well.\n    - text: abcd\n      chunks: 2\n    - usage: {input: 1}\n  - - tool: read_file\n      args: {path: x}\n")
+		held := schedules.Held("replies:\n  - - thinking: Well.\n    - text: abcd\n      chunks: 2\n" +
+			"    - usage: {input: 1}\n  - - tool: read_file\n      args: {path: x}\n")
 		Expect(held).To(HaveLen(6))
 		for _, h := range held {
 			s, err := fakellm.ParseScript("", []byte(h), nil)
@@ -84,7 +86,8 @@ func shape(s *fakellm.Script) []string {
 			out = append(out, "reply")
 			for _, a := range append([]fakellm.Reply{r}, r.Alternatives...) {
 				for _, st := range a.Steps {
-					out = append(out, strings.Join(append([]string{string(rune('a' + int(st.Kind))), st.Tool, st.Gate}, st.Chunks...), "|"))
+					out = append(out, strings.Join(append([]string{string(rune('a' + int(st.Kind))), st.Tool, st.Gate},
+						st.Chunks...), "|"))
 				}
 			}
 		}
@@ -94,26 +97,38 @@ func shape(s *fakellm.Script) []string {
 
 var _ = Describe("the turns of a script", func() {
 	It("are those into which the script itself does not act", func() {
-		model := "\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - gate: g\n      - text: Two.\n  - - - text: Three.\n"
-		lines, notes := schedules.Targets(acp.V1(), "prompt 'One'\nawait turn\ncheck a\nprompt 'Two'\nawait gate g\ncancel\nawait turn\nprompt 'Three'\nsaw agent_message\nawait turn"+model)
+		model := "\n-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - gate: g\n      - text: Two.\n" +
+			"  - - - text: Three.\n"
+		lines, notes := schedules.Targets(acp.V1(),
+			"prompt 'One'\nawait turn\ncheck a\nprompt 'Two'\nawait gate g\ncancel\nawait turn\nprompt 'Three'\n"+
+				"saw agent_message\nawait turn"+model)
 		Expect(lines).To(Equal([]int{1, 8}))
 		Expect(notes).To(ConsistOf(ContainSubstring("line 4 is not swept: the script acts in it")))
 	})
 
 	It("are none while another one runs", func() {
-		lines, notes := schedules.Targets(acp.V1(), "session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\nrelease g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
+		lines, notes := schedules.Targets(acp.V1(),
+			"session new a\nsession new b\nprompt a 'One'\nawait gate g\nprompt b 'Two'\nawait turn session=b\n"+
+				"release g\nawait turn session=a\n-- llm.yaml --\nturns:\n  - - - gate: g\n  - - - text: Two.\n")
 		Expect(lines).To(BeEmpty())
 		Expect(notes).To(ContainElement(ContainSubstring("another turn is open")))
 	})
 
 	It("are swept without what the script does in them, and without what it asks", func() {
-		text, notes := schedules.Instead(acp.V1(), "# Two sessions, cancelled.\nneeds tool:run_shell\nneeds await permission\nterminal scripted hold\npermit hold nth=1\npermit allow_once\n"+
-			"session new a\nsession new b wait=no as B\nprompt a 'One' as P\nawait gate g\nboth {\n  cancel a\n} {\n  prompt b 'Two'\n}\ncheck c\nawait turn cancelled session=a\nsession close a\nkill\nrestart\nsession load a as L\nprompt 'Three'\nawait turn\n"+
-			"-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: One.\n  - - - text: Two.\n  - - - text: Three.\n")
+		text, notes := schedules.Instead(acp.V1(),
+			"# Two sessions, cancelled.\nneeds tool:run_shell\nneeds await permission\nterminal scripted hold\n"+
+				"permit hold nth=1\npermit allow_once\n"+
+				"session new a\nsession new b wait=no as B\nprompt a 'One' as P\nawait gate g\nboth {\n  cancel a\n"+
+				"} {\n  prompt b 'Two'\n}\ncheck c\nawait turn cancelled session=a\nsession close a\nkill\nrestart\n"+
+				"session load a as L\nprompt 'Three'\nawait turn\n"+
+				"-- llm.yaml --\nturns:\n  - - - gate: g\n      - text: One.\n  - - - text: Two.\n"+
+				"  - - - text: Three.\n")
 		Expect(notes).To(BeEmpty())
 		script, model, _ := strings.Cut(text, "-- llm.yaml --\n")
-		Expect(script).To(Equal("# Two sessions, cancelled.\nneeds tool:run_shell\nterminal scripted\npermit allow_once\nsession new a\nsession new b\n" +
-			"prompt a 'One'\nawait turn any|error session=a\nprompt b 'Two'\nawait turn any|error session=b\nrestart\nsession load a\nprompt 'Three'\nawait turn any|error\n"))
+		Expect(script).To(Equal("# Two sessions, cancelled.\nneeds tool:run_shell\nterminal scripted\n" +
+			"permit allow_once\nsession new a\nsession new b\n" +
+			"prompt a 'One'\nawait turn any|error session=a\nprompt b 'Two'\nawait turn any|error session=b\n" +
+			"restart\nsession load a\nprompt 'Three'\nawait turn any|error\n"))
 		Expect(model).NotTo(ContainSubstring("gate"))
 	})
 
@@ -133,6 +148,7 @@ var _ = Describe("the turns of a script", func() {
 		}
 		GinkgoWriter.Println(left)
 		Expect(len(left)).To(BeNumerically("<", 31))
-		Expect(left).NotTo(ContainElement(And(HavePrefix("cancel/"), Not(MatchRegexp("/(rate-limited|after-retry|while-retrying)$")))), "whose model fails")
+		Expect(left).NotTo(ContainElement(And(HavePrefix("cancel/"),
+			Not(MatchRegexp("/(rate-limited|after-retry|while-retrying)$")))), "whose model fails")
 	})
 })

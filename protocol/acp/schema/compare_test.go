@@ -118,7 +118,8 @@ func damage(v *schema.Version, s *official, name string) (differences []string) 
 					continue
 				}
 				want := schema.Fatal
-				if node := f.props[prop]; node["x-deserialize-default-on-error"] == true || node["x-deserialize-default-on-null"] == true && wrong == nil {
+				if node := f.props[prop]; node["x-deserialize-default-on-error"] == true ||
+					node["x-deserialize-default-on-null"] == true && wrong == nil {
 					want = schema.Lossy
 				}
 				ours, _ := verdict(v, name, changed)
@@ -128,7 +129,8 @@ func damage(v *schema.Version, s *official, name string) (differences []string) 
 				}
 				if worst != want {
 					text, _ := json.Marshal(changed)
-					differences = append(differences, fmt.Sprintf("%s.%s: the schema says %v, we say %v: %s", name, prop, want, ours, text))
+					differences = append(differences,
+						fmt.Sprintf("%s.%s: the schema says %v, we say %v: %s", name, prop, want, ours, text))
 				}
 			}
 		}
@@ -162,7 +164,8 @@ func compareWith(v *schema.Version, fragments, ownKeys map[string]string) {
 			return
 		}
 		text, _ := json.Marshal(value)
-		differences = append(differences, fmt.Sprintf("%s: the schema says valid=%v, we say %v to %s", name, !valid, ours, text))
+		differences = append(differences,
+			fmt.Sprintf("%s: the schema says valid=%v, we say %v to %s", name, !valid, ours, text))
 	}
 
 	compareAll := func(s *official, names []string) {
@@ -202,7 +205,8 @@ func compareWith(v *schema.Version, fragments, ownKeys map[string]string) {
 				compare(s, name, value)
 			}
 		}
-		Expect(strings.Join(differences[:min(len(differences), 40)], "\n")).To(BeEmpty(), "%d differences", len(differences))
+		Expect(strings.Join(differences[:min(len(differences), 40)], "\n")).
+			To(BeEmpty(), "%d differences", len(differences))
 	}
 
 	It("knows every type, and no other", func() {
@@ -339,7 +343,8 @@ func compareWith(v *schema.Version, fragments, ownKeys map[string]string) {
 			if fragments[name] != "" {
 				continue
 			}
-			want := map[string]schema.Direction{"agent": schema.ToAgent, "client": schema.ToEditor, "protocol": schema.Both}[def["x-side"].(string)]
+			want := map[string]schema.Direction{"agent": schema.ToAgent, "client": schema.ToEditor,
+				"protocol": schema.Both}[def["x-side"].(string)]
 			Expect(m.Direction).To(Equal(want), methodName)
 			Expect([]string{m.Params, m.Result}).To(ContainElement(name), methodName)
 		}

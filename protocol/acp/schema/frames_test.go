@@ -35,7 +35,8 @@ func realFrames(t testing.TB) []realFrame {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := realFrame{to: schema.ToAgent, answers: v.Get("answers").Str(), frame: wire.Classify(v.Get("frame")), raw: v.Get("frame").Raw()}
+		f := realFrame{to: schema.ToAgent, answers: v.Get("answers").Str(), frame: wire.Classify(v.Get("frame")),
+			raw: v.Get("frame").Raw()}
 		if v.Get("to").Is("editor") {
 			f.to = schema.ToEditor
 		}

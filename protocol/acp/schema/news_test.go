@@ -92,7 +92,8 @@ var _ = Describe("the news", func() {
 						need(name + "." + key)
 					}
 				}
-				if name == "SessionUpdate" || name == "ToolCallContent" || name == "ContentBlock" || name == "BackgroundWork" {
+				if name == "SessionUpdate" || name == "ToolCallContent" || name == "ContentBlock" ||
+					name == "BackgroundWork" {
 					for _, variant := range v.Variants(name) {
 						if !known["="+variant.Tag] {
 							need(name + "=" + variant.Tag)

@@ -25,7 +25,8 @@ type official struct {
 
 func loadSchema(version int, name string) *official {
 	GinkgoHelper()
-	path := filepath.Join("..", "..", "..", "ci", "schema", "node_modules", "@agentclientprotocol", "sdk", "schema", fmt.Sprint("v", version), name)
+	path := filepath.Join("..", "..", "..", "ci", "schema", "node_modules", "@agentclientprotocol", "sdk", "schema",
+		fmt.Sprint("v", version), name)
 	file, err := os.Open(path)
 	if err != nil {
 		Fail(fmt.Sprintf("the official schema is not installed: run ci/test (or: npm ci --prefix ci/schema): %v", err))
@@ -236,7 +237,8 @@ func wrongs() []any {
 		nil, true, "", "zzz", "_zzz", json.Number("0"), json.Number("-1"), json.Number("1.5"), json.Number("2.0"),
 		json.Number("70000"), json.Number("4294967296"), json.Number("18446744073709551616"),
 		[]any{}, []any{nil}, []any{"x"}, []any{json.Number("5")}, []any{map[string]any{}},
-		map[string]any{}, map[string]any{"a": "b"}, map[string]any{"a": json.Number("1")}, map[string]any{"type": "text"},
+		map[string]any{}, map[string]any{"a": "b"}, map[string]any{"a": json.Number("1")},
+		map[string]any{"type": "text"},
 		"pending", "string", "boolean", "terminal", "http", "object", "select",
 	}
 }

@@ -48,9 +48,11 @@ var _ = Describe("Version", func() {
 				state = append(state, u.Kind)
 			}
 		}
-		Expect(content).To(Equal([]string{"user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+		Expect(content).To(Equal([]string{"user_message_chunk", "agent_message_chunk", "agent_thought_chunk",
+			"tool_call", "tool_call_update", "plan",
 			"subagent_update", "session_message", "session_message_chunk"}))
-		Expect(state).To(Equal([]string{"available_commands_update", "current_mode_update", "config_option_update", "session_info_update", "usage_update", "notice", "compaction_update", "compaction_summary_chunk"}))
+		Expect(state).To(Equal([]string{"available_commands_update", "current_mode_update", "config_option_update",
+			"session_info_update", "usage_update", "notice", "compaction_update", "compaction_summary_chunk"}))
 		u, ok := v.Update("plan_update")
 		Expect(ok).To(BeTrue())
 		Expect(u).To(Equal(schema.Update{Kind: "plan_update", Type: "PlanUpdate", Gate: "clientCapabilities.plan"}))
@@ -64,8 +66,11 @@ var _ = Describe("Version", func() {
 		Expect(open).To(BeFalse())
 		_, open = v.Enum("SessionConfigOptionCategory")
 		Expect(open).To(BeTrue())
-		Expect(v.Variants("ContentBlock")[1]).To(Equal(schema.Variant{Tag: "image", Type: "ImageContent", Gate: "agentCapabilities.promptCapabilities.image", Stable: true}))
-		Expect(v.Variants("McpServer")[3]).To(Equal(schema.Variant{Tag: "acp", Type: "McpServerAcp", Gate: "agentCapabilities.mcpCapabilities.acp"}))
+		Expect(v.Variants("ContentBlock")[1]).
+			To(Equal(schema.Variant{Tag: "image", Type: "ImageContent",
+				Gate: "agentCapabilities.promptCapabilities.image", Stable: true}))
+		Expect(v.Variants("McpServer")[3]).
+			To(Equal(schema.Variant{Tag: "acp", Type: "McpServerAcp", Gate: "agentCapabilities.mcpCapabilities.acp"}))
 		Expect(v.Variants("Diff")).To(BeNil())
 		Expect(v.ErrorMeaning(-32601)).To(Equal("method not found"))
 		Expect(v.ErrorMeaning(1)).To(BeEmpty())
@@ -92,7 +97,8 @@ var _ = Describe("Version", func() {
 	DescribeTable("Advertised", func(caps string, want bool) {
 		value, err := wire.Parse([]byte(caps))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(schema.Advertised(value, "agentCapabilities")["agentCapabilities.sessionCapabilities.list"]).To(Equal(want))
+		Expect(schema.Advertised(value, "agentCapabilities")["agentCapabilities.sessionCapabilities.list"]).
+			To(Equal(want))
 	},
 		Entry(nil, `{}`, false),
 		Entry(nil, `{"agentCapabilities":null}`, false),
@@ -140,18 +146,21 @@ var _ = Describe("a table with a mistake", func() {
 		Entry(nil, "method m\n", `a.txt:1: method m: want KIND DIRECTION PARAMS`),
 		Entry(nil, "method m call to-agent any\n", `a.txt:1: method m: unknown kind "call"`),
 		Entry(nil, "method m request up any\n", `a.txt:1: method m: unknown direction "up"`),
-		Entry(nil, "method m request to-agent any\n", `a.txt:1: method m: a request must have a result, and a notification must have none`),
+		Entry(nil, "method m request to-agent any\n",
+			`a.txt:1: method m: a request must have a result, and a notification must have none`),
 		Entry(nil, "method m request to-agent any -> any if x\n", `a.txt:1: method m: want -> or when, not "if"`),
 		Entry(nil, "method m request to-agent any ->\n", `a.txt:1: method m: "->" needs a word after it`),
 		Entry(nil, "alias A B\nalias B A\n", `alias "A" stands for itself`),
-		Entry(nil, "method m notification both any\nmethod m notification both any\n", `a.txt:2: method m is there twice`))
+		Entry(nil, "method m notification both any\nmethod m notification both any\n",
+			`a.txt:2: method m is there twice`))
 })
 
 var _ = Describe("Version 2", func() {
 	v := schema.V2()
 
 	problems := func(d schema.Direction, text, answered string) (all []string) {
-		v.Check(d, frame(text), answered, func(p schema.Problem) { all = append(all, p.Severity.String()+" "+p.String()) })
+		v.Check(d, frame(text), answered,
+			func(p schema.Problem) { all = append(all, p.Severity.String()+" "+p.String()) })
 		return all
 	}
 
@@ -161,7 +170,8 @@ var _ = Describe("Version 2", func() {
 			_, ok := v.Method(name)
 			Expect(ok).To(BeTrue(), name)
 		}
-		for _, name := range []string{"session/load", "session/set_mode", "authenticate", "fs/read_text_file", "terminal/create"} {
+		for _, name := range []string{"session/load", "session/set_mode", "authenticate", "fs/read_text_file",
+			"terminal/create"} {
 			_, ok := v.Method(name)
 			Expect(ok).To(BeFalse(), name)
 		}
@@ -182,7 +192,8 @@ var _ = Describe("Version 2", func() {
 		Expect(problems(toAgent, request("session/prompt", `{"sessionId":"s","prompt":[]}`), "")).To(
 			Equal([]string{"fatal params.prompt: must have at least one item"}))
 		size := func(cols string) []string {
-			return problems(toEditor, update(`"sessionUpdate":"terminal_update","terminalId":"t","size":{"rows":1,"cols":`+cols+`}`), "")
+			return problems(toEditor, update(`"sessionUpdate":"terminal_update","terminalId":"t",`+
+				`"size":{"rows":1,"cols":`+cols+`}`), "")
 		}
 		Expect(size("1")).To(BeEmpty())
 		Expect(size("0")).To(HaveLen(1))
