@@ -134,7 +134,7 @@ func TestSessionsCoverAllPairs(t *testing.T) {
 		}
 		for n := 0; n < 300 && len(left) > 0; n++ {
 			var best sweep.DrawnSession
-			for v := range 12 {
+			for v := range 16 { // as explore does
 				if d := g.Draw(sweep.Key{Seed: 1, N: n, Variant: v}); v == 0 || fresh(d) > fresh(best) {
 					best = d
 				}
