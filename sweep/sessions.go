@@ -107,7 +107,7 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 
 // drafts is how many drafts of a session are drawn; the draft with the newest
 // pairs runs.
-const drafts = 12
+const drafts = 16
 
 // drawnSessions draws sessions one by one, each for pairs that earlier sessions
 // did not cover.
