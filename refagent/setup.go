@@ -226,7 +226,11 @@ func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError
 func (s *session) replay() {
 	list := s.rec.shown
 	s.rec.showing, s.rec.shown = false, nil
-	s.show(list, s.replayChild)
+	s.show(list, func(u update) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.replayChild(u)
+	})
 }
 
 // showAgain replays a session that is at work. The caller holds its lock; other
@@ -241,7 +245,11 @@ func (s *session) showAgain() {
 	rec.read(lines)
 	s.show(rec.shown, func(u update) {
 		c := s.a.find(u.SessionID)
-		if c == nil || c.parent != s {
+		switch {
+		case c == nil: // the session came back without its history
+			s.replayChild(u)
+			return
+		case c.parent != s:
 			return
 		}
 		c.mu.Lock()

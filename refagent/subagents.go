@@ -81,15 +81,15 @@ func (w *work) child() (*session, error) {
 		}
 		return nil, errNoChild
 	}
-	s.mu.Lock()
-	rec := newRecord()
-	rec.mode, rec.thoughts = s.rec.mode, s.rec.thoughts
-	s.mu.Unlock()
 	id := newSessionID()
 	if !s.a.shows() {
 		id = s.id // its requests count as its parent's
 	}
+	s.mu.Lock()
+	rec := newRecord()
+	rec.mode, rec.thoughts = s.rec.mode, s.rec.thoughts
 	c := s.addChild(id, titleOf(w.args.str("task")), rec)
+	s.mu.Unlock()
 	c.write(event{Type: eventSession, Cwd: c.cwd, Parent: s.id})
 	u := c.announcement()
 	s.write(event{Type: eventUpdate, Update: &u})
@@ -102,10 +102,8 @@ func (s *session) announcement() update {
 }
 
 // addChild makes a session live as the child of another. A child that is hidden
-// from the editor has the id of its parent.
+// from the editor has the id of its parent. The caller holds the lock of s.
 func (s *session) addChild(id, title string, rec *record) *session {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	c := &session{a: s.a, id: id, cwd: s.cwd, roots: s.roots, mcp: s.a.connectServers(nil), rec: rec,
 		always: maps.Clone(s.always), state: stateIdle, items: map[string]func(){},
 		lineage: lineage{parent: s, title: title}}
@@ -121,7 +119,7 @@ func (s *session) addChild(id, title string, rec *record) *session {
 	return c
 }
 
-// replayChild shows a former child of a session, its history, and how it ended.
+// replayChild shows a former child of a session, its history, and how it ended. The caller holds the lock of s.
 func (s *session) replayChild(u update) {
 	lines, err := s.a.store.lines(u.SessionID)
 	rec := newRecord()
