@@ -128,6 +128,7 @@ func (w *writer) prompt(c *convo, name string) {
 			w.excerpts(list[1:])
 			w.namesakes(list[1:])
 		}
+		list = w.arranged(list)
 		if w.one(4) {
 			pick(w.r, list)["annotations"] = object{"priority": 0.7}
 		}
@@ -142,6 +143,15 @@ func (w *writer) prompt(c *convo, name string) {
 	}
 	w.covered("prompt", shape)
 	w.Add("prompt %s %s %s %s as %s", c.name, script.Quote(text), more, meta, name)
+}
+
+// arranged sometimes puts the text of a prompt behind its other blocks.
+func (w *writer) arranged(list []object) []object {
+	if w.one(3) {
+		w.covered("prompt", "text last")
+		return append(list[1:len(list):len(list)], list[0])
+	}
+	return list
 }
 
 // excerpts sometimes gives two embedded texts of a prompt the same address, as for two parts of one file.

@@ -32,9 +32,9 @@ func (w *writer) twice() {
 	}
 	switch {
 	case always:
-	case how == "reject_once" && w.one(3):
+	case w.one(3):
 		w.asksOnce(c, of, how)
-		w.covered("asked twice", "two rejections before")
+		w.covered("asked twice", "two answers before")
 	case w.has("several") && len(w.convos) < most && w.one(3):
 		other = w.newConvo()
 	}

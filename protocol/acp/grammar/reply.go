@@ -48,18 +48,22 @@ func (w *writer) before() (replies []reply, begun reply) {
 	return replies, begun
 }
 
-// calls returns a reply that calls one or two tools, with or without a text before the calls.
+// calls returns a reply that calls up to four tools, with or without a text before the calls. Two calls may be equal.
 func (w *writer) calls() (out reply) {
 	if w.one(2) {
 		out = append(out, w.says("text"))
 	}
 	n := 1
 	if w.one(3) {
-		n = 2
+		n = pick(w.r, []int{2, 2, 2, 4})
 	}
 	counted := w.one(3) // some servers count the ids of calls anew in each reply
 	for i := range n {
 		if c, ok := w.call(""); ok {
+			if n == 2 && w.one(8) {
+				out = append(out, c.step)
+				w.covered("call", "equal ones")
+			}
 			if counted {
 				c.step.Text += fmt.Sprintf("\nid: %d", i)
 			}
@@ -70,8 +74,8 @@ func (w *writer) calls() (out reply) {
 	if len(out) == 0 {
 		return reply{w.says("text")}
 	}
-	if n == 2 {
-		w.covered("call", "two")
+	if n > 1 {
+		w.covered("call", "several")
 	}
 	return w.inOne(out)
 }

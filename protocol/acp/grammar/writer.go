@@ -152,7 +152,7 @@ func (w *writer) setUp() {
 	children := w.works("delegate") && w.one(2)
 	servers := w.servers()
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
-	name := pick(w.r, []string{"canary", "canary", "canary-bird"})
+	name := pick(w.r, []string{"canary", "canary", "canary-bird", "canary_bird_2"})
 	nulls := w.has("writes") && w.one(6)
 	if w.without("s") {
 		return
@@ -248,7 +248,7 @@ func (w *writer) newConvo() *convo {
 	c := &convo{name: w.name("s"), servers: w.served()}
 	var cwd script.Word
 	if w.has("ways") && w.one(6) {
-		dir := w.name("dir")
+		dir := w.name(pick(w.r, []string{"dir", "ordner-ü."}))
 		w.file(dir+"/readme.txt", "In "+dir+".\n")
 		cwd, c.dir = script.Option("cwd", dir), dir
 		w.covered("new", "cwd")
