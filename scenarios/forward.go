@@ -29,10 +29,7 @@ func forwardCommands() []*Command {
 }
 
 func compileAwait(l *Line) Step {
-	var within time.Duration
-	if w, ok := l.Options("within")["within"]; ok {
-		within = l.Duration(w)
-	}
+	within := limitOf(l)
 	switch {
 	case len(l.Rest) > 0 && l.Rest[0].Raw() == "quiet":
 		d := l.Duration(l.Need(1, "how long"))
@@ -45,6 +42,14 @@ func compileAwait(l *Line) Step {
 	}
 	p, _ := l.Pattern(0)
 	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }
+}
+
+// limitOf returns the time of the option within=, or 0.
+func limitOf(l *Line) (d time.Duration) {
+	if w, ok := l.Options("within")["within"]; ok {
+		d = l.Duration(w)
+	}
+	return d
 }
 
 // await plays a line with "await PATTERN". It is the only place where a script waits for the agent or the model.

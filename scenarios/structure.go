@@ -19,7 +19,7 @@ import (
 func conditionCommands(p *Protocol) []*Command {
 	return []*Command{{
 		Name: "needs", Group: "conditions",
-		Args:     "agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN | pick …",
+		Args:     "agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN [within=D] | pick …",
 		Captures: true,
 		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME needs a profile that maps the neutral tool. tool:NAME:ABILITY\n" +
@@ -100,9 +100,10 @@ func neededPattern(l *Line) *language.Pattern {
 // inconclusive. It is also skipped if the turn stays open because the agent waits for an answer that the editor holds
 // back.
 func compileNeedsAwait(l *Line) Step {
+	within := limitOf(l)
 	p := neededPattern(l)
 	return func(ctx context.Context, b *Branch) error {
-		err := b.await(ctx, l, p, 0)
+		err := b.await(ctx, l, p, within)
 		m, ok := errors.AsType[*Miss](err)
 		if ok && b.endedWithoutError(m.by) {
 			b.Settle(m.by)

@@ -30,6 +30,9 @@ func (w *writer) twice() {
 	} else {
 		w.between(c, keptOnce)
 	}
+	if always && w.one(3) && w.asksForAnother(c, of, how) {
+		return
+	}
 	switch {
 	case always:
 	case w.one(3):
@@ -60,6 +63,26 @@ func (w *writer) twice() {
 	if strings.HasPrefix(how, "reject") && always {
 		w.untouched(k)
 	}
+}
+
+// asksForAnother writes a turn with a call of another tool, after an answer for always to a call of the tool named of.
+// That answer must not count for it. The result is false if no other tool asks.
+func (w *writer) asksForAnother(c *convo, of, how string) bool {
+	w.remembers(of, how)
+	others := w.rewriters()
+	if len(others) == 0 {
+		return false
+	}
+	w.folder = c.folder()
+	k, _ := w.callLike(pick(w.r, others), shape.marked)
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
+	w.covered("asked twice", "another tool")
+	w.check("PERM-008", "asks-for-another")
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.Add("saw permission session=%s about~%s", c.name, k.mark)
+	w.check("", "goes-on")
+	return true
 }
 
 // stopsOne writes a turn that the user cancels while the model speaks.
@@ -145,7 +168,7 @@ func (w *writer) answeredLate() {
 	c := w.inFirstMode()
 	_, late := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold late")
 	w.Add("cancel %s", c.name)
-	w.Add("needs await turn cancelled session=%s", c.name)
+	w.Add("needs await turn cancelled within=3s session=%s", c.name) // an agent may wait for the answer
 	next, ask := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold")
 	w.Add("answer %s cancelled", late)
 	w.covered("permission open", "earlier answer late")

@@ -32,8 +32,12 @@ func mcpServers(of *watch) {
 	}, modelEvent)
 	w.onEnd(w.turnEnded)
 	w.On(func(ev *event) {
-		if ev.turn != nil && (ev.err.Exists() || ev.verb == permission && denial(ev) != granted) {
+		denied := ev.verb == permission && !allows(ev)
+		if ev.turn != nil && (ev.err.Exists() || denied) {
 			rules.Remember(w.refused, rememberedRequests, ev.turn, true)
+		}
+		if denied && denial(ev) == rejectedAlways {
+			rules.Remember(w.strict, rememberedSessions, ev.Session, true)
 		}
 	}, editorAnswers()...)
 	w.On(func(ev *event) {
@@ -49,7 +53,8 @@ type serverWatch struct {
 	named map[string]string        // the transport of each server, by its name; "" if it had both
 	calls map[string]*serverCall   // by the text of the call
 	first map[string][]string      // the tools in the first model request of each session
-	// refused are turns in which the editor refused something. strict are the sessions whose mode was changed.
+	// refused are turns in which the editor refused something. strict are sessions whose mode was changed, or whose user
+	// refused something for always.
 	refused map[*turn]bool
 	strict  map[string]bool
 }
