@@ -39,8 +39,8 @@ func newSlots(ctx context.Context, n int) slots {
 	return s
 }
 
-// fit adds up to n slots, and takes slots back. At each tick it calls starved, which returns how long some process has
-// waited for a processor in total.
+// fit changes the number of slots at each tick: it adds one while processors are idle, at most n, and takes one back
+// while processes wait. starved returns for how long processes have waited for a processor until now.
 func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
 	for before, full := starved(), 0; ; {
 		select {

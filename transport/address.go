@@ -119,7 +119,7 @@ func listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours b
 // of trusted authorities. The TLS library reads it, but not on macOS and Windows.
 const Authorities = "SSL_CERT_FILE"
 
-// shakesHands returns why no connection over TLS can be made, nil if it can.
+// shakesHands does the TLS handshake with the server of u over c, closes c, and returns the error of the handshake.
 func shakesHands(ctx context.Context, c net.Conn, u *url.URL) error {
 	defer c.Close()
 	err := tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}).HandshakeContext(ctx)

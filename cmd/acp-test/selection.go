@@ -99,7 +99,7 @@ func (s *selection) reached(h *host, o *options) {
 	}
 }
 
-// over returns how many scenarios of all suites apply to agents with a binding.
+// over returns how many scenarios of all suites apply to agents that are reached over a binding: stdio, http or ws.
 func (p protocol) over(binding string) (int, error) {
 	all, err := p.Shipped()
 	return lists.Count(all, func(x *scenarios.Scenario) bool { return x.Elsewhere(binding) == "" }), err

@@ -242,7 +242,7 @@ func (r *ref) slot(m *moment) string {
 	return scope + "\x00" + r.word + "\x00" + key
 }
 
-// change edits the members of a reference.
+// change calls change for each value that the reference selects, and puts the result in its place.
 func (r *ref) change(m *moment, change func(old any, has bool) (any, bool)) {
 	switch n := m.notes[r.slot(m)]; {
 	case r.note && n == nil:
