@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/acp-test/acp-test/fakellm"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 )
@@ -113,4 +115,14 @@ var _ = Describe("a fault", func() {
 			})
 		})
 	}
+})
+
+var _ = Describe("Gemini", func() {
+	It("escapes the signs that Google's servers escape", func() {
+		r := serving("replies:\n  - - text: \"a <b> c\\u2028d\"\n      chunks: 1\n")
+		i := slices.IndexFunc(endpoints, func(e endpoint) bool { return e.name == fakellm.Gemini })
+		for _, stream := range []bool{true, false} {
+			Expect(r.ask(endpoints[i], stream, "x").body).To(ContainSubstring(`a \u003cb\u003e c\u2028d`))
+		}
+	})
 })

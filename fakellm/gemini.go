@@ -1,6 +1,7 @@
 package fakellm
 
 import (
+	"bytes"
 	"cmp"
 	"net/http"
 	"net/url"
@@ -174,7 +175,9 @@ func (e *geminiEncoder) piece(b []byte, bl *block, s string) []byte {
 		return b
 	}
 	return e.element(b, func(b []byte) []byte {
-		return e.around.piece(b, bl, s, func() []byte { return e.response(nil, false, []any{partOfGemini(bl, hole)}) })
+		from := len(b)
+		b = e.around.piece(b, bl, s, func() []byte { return e.response(nil, false, []any{partOfGemini(bl, hole)}) })
+		return escapeSigns(b, from)
 	})
 }
 
@@ -205,6 +208,7 @@ func (e *geminiEncoder) said(b []byte, last bool, part object) []byte {
 // response appends one GenerateContentResponse; the last one has the finish
 // reason.
 func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
+	from := len(b)
 	b = template(b, `{"candidates":[{"content":{"parts":?,"role":"model"}`, parts)
 	u, total := e.a.usage, e.a.usage.Input
 	usage := object{{"promptTokenCount", u.Input}}
@@ -221,7 +225,18 @@ func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
 		usage = append(usage, member{"cachedContentTokenCount", u.Cached})
 	}
 	usage = append(usage, member{"totalTokenCount", total})
-	return template(b, `,"index":0}],"usageMetadata":?,"modelVersion":?,"responseId":?}`, usage, e.a.model, "resp-"+e.a.id)
+	b = template(b, `,"index":0}],"usageMetadata":?,"modelVersion":?,"responseId":?}`, usage, e.a.model, "resp-"+e.a.id)
+	return escapeSigns(b, from)
+}
+
+var signs = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "\u2028", `\u2028`, "\u2029", `\u2029`)
+
+// escapeSigns escapes, in the JSON text from an index on, the signs that Google's servers escape in strings.
+func escapeSigns(b []byte, from int) []byte {
+	if !bytes.ContainsAny(b[from:], "<>\u2028\u2029") {
+		return b
+	}
+	return append(b[:from], signs.Replace(string(b[from:]))...)
 }
 
 func (e *geminiEncoder) close(b []byte) []byte {

@@ -137,13 +137,21 @@ func (f *Finding) runs() map[string]bool {
 }
 
 // covers reports whether every run that shows the finding o also shows f. Then
-// o is probably only a consequence of f.
+// o is probably only a consequence of f. A known failure has consequences of its
+// own: checks that missed something after it.
 func (f *Finding) covers(o *Finding) bool {
-	if (f.Known == "") != (o.Known == "") || f.Action == "" {
+	known := f.Known != "" && o.Known == ""
+	if f.Action == "" || f.Known == "" && o.Known != "" || known && (o.point != "" || f.Class != results.Fail) {
 		return false
 	}
-	mine := f.runs()
-	return !lists.Any(maps.Keys(o.runs()), func(id string) bool { return !mine[id] })
+	at := map[string]int{}
+	for _, g := range f.seen {
+		at[g.result.ID] = g.at
+	}
+	return !slices.ContainsFunc(o.seen, func(g *sighting) bool {
+		first, shown := at[g.result.ID]
+		return !shown || known && g.at > 0 && g.at < first
+	})
 }
 
 // elsewhere returns one line about the other places where a finding was seen.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -193,6 +194,7 @@ type sign struct {
 	point   string // of a rule
 	class   results.Verdict
 	message string
+	at      int      // Seq of the first entry of a rule's finding, of the last one of a check's failure; 0 if unknown
 	late    bool     // a deadline passed
 	heard   bool     // the script waited for what shows it
 	names   []string // what lists of known failures may call it
@@ -231,7 +233,7 @@ func found(res results.Result) []sign {
 	for _, f := range res.Findings {
 		if blame(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
 			add(sign{rule: f.Rule, point: cmp.Or(f.Point, "rule"), class: f.Class, message: f.Message,
-				names: f.Names(), heard: heard(f, res.Heard)})
+				names: f.Names(), at: slices.Min(append([]int{math.MaxInt}, f.Entries...)), heard: heard(f, res.Heard)})
 		}
 	}
 	for _, c := range res.Checks {
@@ -243,6 +245,7 @@ func found(res results.Result) []sign {
 		if c.Failure != nil {
 			g.message = oneLine(c.Failure)
 			g.late = c.Failure.Timer != ""
+			g.at = slices.Max(append([]int{0}, c.Failure.Entries...))
 		}
 		add(g)
 	}

@@ -115,8 +115,9 @@ var Arranged = arranged
 
 // Sighting is one thing that the run of a schedule showed.
 type Sighting struct {
-	ID, Rule, Point, Message, State, Action string
-	Class                                   results.Verdict
+	ID, Rule, Point, Message, State, Action, Known string
+	Class                                          results.Verdict
+	At                                             int
 }
 
 // Clusters are the findings of what was seen.
@@ -128,9 +129,8 @@ func Clusters(seen ...Sighting) (out []Finding) {
 		if strings.HasPrefix(g.Action, "cancel") {
 			sch.Act = "cancel"
 		}
-		list = append(list, &sighting{sign: sign{rule: g.Rule, point: g.Point, class: g.Class, message: g.Message},
-			schedule: sch,
-			result:   results.Result{ID: g.ID}, number: len(list) + 1})
+		list = append(list, &sighting{sign: sign{rule: g.Rule, point: g.Point, class: g.Class, message: g.Message,
+			at: g.At}, schedule: sch, known: g.Known, result: results.Result{ID: g.ID}, number: len(list) + 1})
 	}
 	for _, f := range clusters(list) {
 		out = append(out, *f)

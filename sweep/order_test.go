@@ -124,6 +124,20 @@ var _ = Describe("findings", func() {
 		Expect(got[0].With).To(Equal([]string{"ends"}))
 		Expect(got[1].Rule).To(Equal("again"))
 	})
+
+	It("take in checks that miss something after a known failure, but no rule and nothing before it", func() {
+		known := func(id string) sweep.Sighting {
+			g := seen(id, "R", "p", "broken", "idle", "cancel")
+			g.Known, g.At = "a reason", 20
+			return g
+		}
+		after, before := seen("1", "ends", "", "expected an end", "idle", "cancel"),
+			seen("1", "begins", "", "expected a begin", "idle", "cancel")
+		after.At, before.At = 30, 10
+		got := sweep.Clusters(known("1"), known("2"), after, before, seen("2", "S", "p", "broken", "idle", "cancel"))
+		Expect(got[0].With).To(Equal([]string{"ends"}))
+		Expect([]string{got[0].Rule, got[1].Rule, got[2].Rule}).To(ConsistOf("R", "S", "begins"))
+	})
 })
 
 var _ = Describe("what bounds a sweep", func() {
