@@ -19,7 +19,8 @@ import (
 func conditionCommands(p *Protocol) []*Command {
 	return []*Command{{
 		Name: "needs", Group: "conditions",
-		Args:     "agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN [within=D] | pick …",
+		Args: "agent:CAPABILITY | model | stdio | http | ws | tool:NAME … | [!] saw PATTERN | " +
+			"await PATTERN [within=D] | pick …",
 		Captures: true,
 		Summary:  "skip the scenario where it does not apply",
 		Detail: p.CapabilityHelp + "tool:NAME needs a profile that maps the neutral tool. tool:NAME:ABILITY\n" +

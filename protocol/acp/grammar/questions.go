@@ -27,19 +27,12 @@ func (w *writer) twice() {
 	other := c
 	if always {
 		w.between(c, keptAlways)
+		if w.one(3) && w.asksForAnother(c, of, how) {
+			return
+		}
 	} else {
 		w.between(c, keptOnce)
-	}
-	if always && w.one(3) && w.asksForAnother(c, of, how) {
-		return
-	}
-	switch {
-	case always:
-	case w.one(3):
-		w.asksOnce(c, of, how)
-		w.covered("asked twice", "two answers before")
-	case w.has("several") && len(w.convos) < most && w.one(3):
-		other = w.newConvo()
+		other = w.askedElsewhere(c, of, how)
 	}
 	next := w.nextCall(k, how)
 	w.covered("asked twice", how)
@@ -63,6 +56,19 @@ func (w *writer) twice() {
 	if strings.HasPrefix(how, "reject") && always {
 		w.untouched(k)
 	}
+}
+
+// askedElsewhere returns the session in which the agent must ask again: c, sometimes after a second question about the
+// tool named of, or a new session.
+func (w *writer) askedElsewhere(c *convo, of, how string) *convo {
+	switch {
+	case w.one(3):
+		w.asksOnce(c, of, how)
+		w.covered("asked twice", "two answers before")
+	case w.has("several") && len(w.convos) < most && w.one(3):
+		return w.newConvo()
+	}
+	return c
 }
 
 // asksForAnother writes a turn with a call of another tool, after an answer for always to a call of the tool named of.
