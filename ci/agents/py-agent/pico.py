@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pico: a small coding agent in plain Python, no SDK. OpenAI Responses, not streamed (PICO_URL, PICO_KEY,
 PICO_MODEL); tools that read and patch files on disk; no optional capability of the protocol at all."""
-import http.client, json, os, secrets, socket, subprocess, sys, threading, zlib
+import contextlib, http.client, json, os, secrets, socket, subprocess, sys, threading, zlib
 from urllib.parse import urlsplit
 
 sys.dont_write_bytecode = True
@@ -22,6 +22,7 @@ TOOLS = [
 out_lock, state_lock = threading.Lock(), threading.Lock()
 waiting, sessions, counter, speaking, line, intro = {}, {}, 0, None, None, None
 viewed, read_id = {}, 0
+one_question, asking, nothing = threading.Lock(), None, []
 
 
 class Rpc(Exception):
@@ -84,6 +85,8 @@ class Mcp:
             self.write(method="notifications/initialized")
             self.tools, page = [], self.call("tools/list", {}, 10)
             while True:
+                if fault("mcp-tools-last-page-only"):
+                    self.tools = []
                 self.tools += page["tools"]
                 if not page.get("nextCursor"):
                     break
@@ -127,6 +130,8 @@ class Mcp:
             timeout -= 0.1
             if timeout < 0 or (turn and turn.stopped):
                 self.slots.pop(rid, None)
+                if turn and turn.stopped and fault("cancelled-mcp-call-not-told-to-server"):
+                    raise Cancelled()
                 self.write(method="notifications/cancelled", params={"requestId": rid})
                 raise Cancelled() if turn and turn.stopped else RuntimeError(f"MCP server {self.name} does not answer")
         m = slot.get("answer") or {"error": {"message": "the MCP server ended"}}
@@ -175,7 +180,7 @@ class Turn:
     def __init__(self, session, text):
         self.s, self.text, self.stopped, self.conn = session, text, False, None
         self.calls, self.free, self.denied, self.asked_for, self.answered = 0, False, False, None, False
-        self.first, self.changes = None, []
+        self.first, self.changes, self.waits, self.worked = None, [], False, False
 
     def stop(self):
         self.stopped = True
@@ -226,6 +231,8 @@ class Turn:
             if res.status != 200 and fault("model-error-told-as-answer"):
                 return {"output": [{"type": "message", "role": "assistant", "content": [
                     {"type": "output_text", "text": f"The model service answered with {res.status}"}]}]}
+            if res.status >= 500 and fault("model-failure-told-in-unknown-update"):
+                self.tell("agent_error", message=f"The model service answered with {res.status}")
             if res.status == 429 and fault("rate-limit-told-as-auth-required"):
                 raise Rpc(-32000, "The model service does not accept this account")
             if res.status != 200:
@@ -256,12 +263,14 @@ class Turn:
         s.items.append({"role": "user", "content": self.text})
         for _ in range(50 - s.spent if fault("request-cap-counts-whole-session") else 50):
             s.spent += 1
+            self.waits = True
             try:
                 answer = self.model()
             except Rpc:
                 if s.items[-1].get("type") == "function_call_output" and fault("model-error-after-tool-is-end-turn"):
                     return "end_turn"  # the work is done
                 raise
+            self.waits = False
             calls, refused = [], False
             works = any(i["type"] == "function_call" for i in answer["output"])
             for item in answer["output"]:
@@ -293,20 +302,24 @@ class Turn:
             if refused or (why == "content_filter" and not fault("content-filter-told-as-max-tokens")):
                 return "refusal"
             if why and (calls or not fault("token-limit-without-calls-is-end-turn")):
-                for item in calls:
+                for item in [] if fault("cut-off-calls-stay-without-result") else calls:
                     s.items.remove(item)
                 return "max_tokens"
             if not calls:
+                if fault("silent-reply-asked-again") and not any(
+                        p.get("text") or p.get("refusal") for i in answer["output"] if i["type"] == "message" for p in i["content"]):
+                    continue
                 return "end_turn"
             results = {}
             for n, item in enumerate(calls):
                 try:
                     result = self.call(item)
                 except Cancelled:
-                    s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[n:n + 1 if fault("second-call-of-cancelled-reply-has-no-result") else None]]
+                    s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[0 if fault("cancelled-reply-repeats-finished-results") else n:n + 1 if fault("second-call-of-cancelled-reply-has-no-result") else None]]
                     raise
                 s.items.append({"type": "function_call_output", "call_id": item["call_id"], "output": result})
                 results[item["name"]] = result
+                self.worked = True
             if fault("results-keyed-by-tool-name"):
                 for item, output in zip(calls, s.items[-len(calls):]):
                     output["output"] = results[item["name"]]
@@ -371,8 +384,9 @@ class Turn:
                     if path != changes[0][0] and fault("patch-of-several-files-goes-back-to-pending"):
                         for status in ("pending", "in_progress"):  # the next file
                             self.tell("tool_call_update", toolCallId=tid, status=status)
-                    if new is None:
-                        os.remove(path + aside)
+                    empties = old is not None and new is not None and not new.strip() and fault("file-left-empty-is-deleted")
+                    if new is None or empties:
+                        os.remove(path if empties else path + aside)
                         continue
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     in_place = fault("shorter-patch-leaves-old-tail") and os.path.exists(path)
@@ -391,8 +405,11 @@ class Turn:
                     if item["state"] == "completed" and fault("completed-steps-have-no-priority"):
                         del shown["priority"]
                     return shown
+                listed = args["items"]
+                if fault("dropped-steps-stay-in-plan"):
+                    listed = [{"step": k, "state": v} for k, v in {**s.steps, **{i["step"]: i["state"] for i in listed}}.items()]
                 if args["items"] or not fault("emptied-plan-not-told"):
-                    self.tell("plan", entries=[entry(i) for i in args["items"]
+                    self.tell("plan", entries=[entry(i) for i in listed
                                                if s.steps.get(i["step"]) != i["state"] or not fault("plan-holds-changed-steps-only")])
                 s.steps.update((i["step"], i["state"]) for i in args["items"])
                 body, content = "Noted.", []
@@ -410,6 +427,8 @@ class Turn:
                 content = text(body)
                 if fault("mcp-image-shown-bare") and any(c["type"] != "text" for c in res.get("content", [])):
                     content = res["content"]
+                if not body and not res.get("isError") and fault("mcp-result-without-text-leaves-call-open"):
+                    return body  # nothing to show
                 if res.get("isError") and not fault("mcp-error-shown-as-completed"):
                     raise RuntimeError(body)
         except Exception as err:
@@ -430,6 +449,8 @@ class Turn:
         full = os.path.abspath(name) if fault("relative-paths-follow-newest-session") else os.path.normpath(os.path.join(self.s.cwd, name))
         root = self.s.cwd if fault("project-behind-link-refuses-its-files") else os.path.realpath(self.s.cwd)
         real = os.path.realpath(full)
+        if fault("link-leads-out-of-project"):
+            real, root = full, self.s.cwd
         if fault("sibling-folder-counts-as-project"):
             inside = real.startswith(root)
         else:
@@ -489,12 +510,20 @@ class Turn:
         keep = []
         if any(new is None for _, _, new in self.changes) and fault("delete-question-has-option-id-twice"):
             keep.append({"optionId": "1", "name": "Apply, but delete nothing", "kind": "allow_once"})
-        answer = request(self.s, "session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
-            {"optionId": "0", "name": "Not now", "kind": "reject_once"}, {"optionId": "1", "name": "Apply", "kind": "allow_once"},
-            {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}, *keep]})
+        global asking
+        if asking and fault("patch-not-asked-while-other-question-open"):
+            return True  # part of what is being asked
+        asking = self
+        with one_question if fault("questions-of-all-sessions-queue") else contextlib.nullcontext():
+            answer = request(self.s, "session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
+                {"optionId": "0", "name": "Not now", "kind": "reject_once"}, {"optionId": "1", "name": "Apply", "kind": "allow_once"},
+                {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}, *keep]})
+        asking = None
         if self.stopped and fault("cancel-with-open-permission-goes-on-to-next-call"):
             return False
         if self.stopped and not fault("late-yes-after-cancel-applies-patch"):
+            raise Cancelled()
+        if "error" in answer and fault("permission-error-ends-turn-as-cancelled"):
             raise Cancelled()
         outcome = (answer.get("result") or {}).get("outcome") or {}
         if fault("permission-answer-with-meta-taken-as-no") and "_meta" in {*(answer.get("result") or {}), *outcome}:
@@ -512,6 +541,8 @@ class Turn:
 def prompt_text(blocks):
     parts, links = [], {}
     for b in blocks:
+        if fault("block-without-audience-left-out") and b.get("annotations") and "assistant" not in (b["annotations"].get("audience") or []):
+            continue  # not meant for the model
         if b["type"] == "text":
             parts.append(b["text"])
         elif b["type"] == "resource_link":
@@ -527,7 +558,7 @@ def prompt_text(blocks):
 
 
 def prompt(params, turn):
-    s, before = turn.s, len(turn.s.items)
+    s, before, stuck = turn.s, len(turn.s.items), False
     if fault("failed-turn-takes-unfinished-ones-along"):
         before = s.kept
     try:
@@ -537,13 +568,19 @@ def prompt(params, turn):
             s.items = [i for i in s.items if i.get("type") not in ("reasoning", "function_call", "function_call_output")]
     except Cancelled:
         reason = "cancelled"
+        if turn.waits and fault("cancel-while-model-answers-forgets-turn"):
+            del s.items[before:]  # it has no answer
     except Exception:
         if not turn.stopped or fault("cancel-during-model-request-is-error"):
             if not fault("failed-turn-stays-in-context"):
                 del s.items[before:]
+            if not before and fault("failed-first-turn-shares-history"):
+                s.items = nothing
+            stuck = turn.worked and fault("error-after-tool-leaves-session-busy")
             raise
     finally:
-        s.turn = None
+        if not stuck:
+            s.turn = None
     if turn.stopped:
         reason = "cancelled"
     elif reason == "refusal" and not fault("refused-prompt-stays-in-context"):
@@ -640,6 +677,8 @@ def handle(m):
     if method is None:
         if "result" not in m and fault("permission-error-never-heard"):
             return
+        if fault("answer-nobody-waits-for-ends-agent") and rid not in waiting:
+            raise KeyError(rid)
         slot = waiting.pop(rid, None) if isinstance(rid, str) else None
         if slot:
             slot["answer"] = m
@@ -688,6 +727,10 @@ def handle(m):
         if work is new_session and fault("slow-session-new-blocks-reader"):
             return answer(rid, work, params)
         threading.Thread(target=answer, args=(rid, work, params), daemon=True).start()
+    elif method == "authenticate" and fault("authenticate-answered-with-null"):
+        send(id=rid, result=None)  # nothing to be done
+    elif method == "session/load" and fault("load-of-live-session-replays-nothing") and isinstance(params, dict) and params.get("sessionId") in list(sessions):
+        send(id=rid, result={})  # it is loaded
     elif not fault("unknown-request-not-answered"):
         send(id=rid, error={"code": -32601, "message": "Method not found"})
 
