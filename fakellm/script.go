@@ -194,8 +194,8 @@ type Delay struct {
 	PerChunk Span `yaml:"per_chunk"`
 }
 
-// Fail is a deliberate fault of the server. Its place is its position among the
-// steps.
+// Fail is a deliberate fault of the server. It is a step of a reply, and takes
+// effect when the server reaches that step.
 type Fail struct {
 	// Status answers with an HTTP error or, once the answer has begun, with the
 	// API's error event.

@@ -25,7 +25,7 @@ func CountingIDs(from int64) IDs {
 	return func(n int) wire.ID { return wire.ID(strconv.FormatInt(from+int64(n), 10)) }
 }
 
-// StringIDs returns ids like "a-1".
+// StringIDs returns string ids: the prefix and a number from 1, such as "a-1" for the prefix "a-".
 func StringIDs(prefix string) IDs {
 	return func(n int) wire.ID {
 		return wire.ID(wire.AppendString(nil, prefix+strconv.Itoa(n+1)))

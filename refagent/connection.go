@@ -210,8 +210,9 @@ func (c *connection) call(ctx context.Context, method, session string, params, r
 	return c.callEvenSo(ctx, method, session, params, result)
 }
 
-// callEvenSo is like call, but sends the request even if ctx is done. Then it
-// waits for the response for as long as awaitGrace does.
+// callEvenSo is like call, but sends the request even if ctx is done. If ctx ends
+// before the response comes, it gives the editor the grace period to respond, and
+// then cancels the request.
 func (c *connection) callEvenSo(ctx context.Context, method, session string, params, result any) error {
 	k := c.begin(method, session, params)
 	err := k.await(ctx, result)

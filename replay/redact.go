@@ -214,7 +214,7 @@ func (d *redactor) text(s string) string {
 	return string(secret.Assigned(d.bytes([]byte(s)), d.placeholder))
 }
 
-// bytes returns b without secrets, b itself if there are none.
+// bytes returns b with each secret replaced by the placeholder, or b itself if it has no secret.
 func (d *redactor) bytes(b []byte) []byte {
 	b = secret.Shapes(d.known.Known(b, d.placeholder), d.placeholder)
 	b = secret.Named(b, d.placeholder)

@@ -239,8 +239,8 @@ func (x *bound) wantsEnd(reason string) bool {
 	return OneOf(reason, x.Arg) || reason != "error" && OneOf("any", x.Arg)
 }
 
-// endsWith reports whether e ends the turn within which the pattern had to match. It is false for patterns of state
-// updates and of entries without a session, because those may come after a turn too.
+// endsWith reports whether e ends the turn in which the pattern had to match. It returns false if matching entries may
+// also come after the turn, such as state updates and entries without a session.
 func (x *bound) endsWith(e transcript.Entry) bool {
 	if x.prompt == 0 || e.Ref != x.prompt || !x.run.endsTurn(e) {
 		return false

@@ -146,8 +146,8 @@ var _ = Describe("what an agent wants from other machines", func() {
 		e.Host = []string{"PATH=" + GinkgoT().TempDir()}
 		run := e.RunAll(GinkgoTB().Context(), []*scenarios.Scenario{s}, scenarios.Plan{})
 		Expect(run.Notes).To(
-			ContainElement(HavePrefix("the agent ran without the proxy that blocks other machines, as npx may have " +
-				"to download it")),
+			ContainElement(HavePrefix("the agent ran without the proxy that blocks connections to other machines, as npx " +
+				"may have to download the agent")),
 		)
 	})
 

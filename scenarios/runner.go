@@ -336,8 +336,8 @@ func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 	verdict.Sum(run)
 	if !e.NoTrap && !e.trapped() {
 		run.Notes = append(run.Notes,
-			fmt.Sprintf("the agent ran without the proxy that blocks other machines, as %s may have to download it; "+
-				"to use the proxy, name the agent's own program", e.Profile.Command[0]))
+			fmt.Sprintf("the agent ran without the proxy that blocks connections to other machines, "+
+				"as %s may have to download the agent; to use the proxy, name the agent's own program", e.Profile.Command[0]))
 	}
 	if e.Isolate && e.NetworkOnly != "" {
 		run.Notes = append(run.Notes, "--isolate kept the agent from the network, but not from files and processes: "+

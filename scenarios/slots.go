@@ -39,8 +39,9 @@ func newSlots(ctx context.Context, n int) slots {
 	return s
 }
 
-// fit changes the number of slots at each tick: it adds one while processors are idle, at most n, and takes one back
-// while processes wait. starved returns for how long processes have waited for a processor until now.
+// fit changes the number of slots by at most one per tick, until ctx ends. It adds up to n slots while all are taken
+// and the processors are idle. It takes one back after crowded busy ticks in a row, but leaves twice as many as there
+// are processors. starved returns the total time for which processes have waited for a processor.
 func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
 	for before, full := starved(), 0; ; {
 		select {

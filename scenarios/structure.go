@@ -46,7 +46,7 @@ func compileNeeds(l *Line) Step {
 	case "!":
 		l.Rest = l.Rest[1:]
 		if w := l.Need(0, "saw PATTERN"); w.Raw() != "saw" {
-			return l.Usage(w.Column, "! goes before saw, not before %q", w.Raw())
+			return l.Usage(w.Column, "! is allowed only before saw, not before %q", w.Raw())
 		}
 		return compileNeedsSaw(l, true)
 	case "saw":

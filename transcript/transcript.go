@@ -423,7 +423,7 @@ func (t *Transcript) Imported(as string) { t.imported = as }
 // program.
 func (t *Transcript) ImportedAs() string { return t.imported }
 
-// Skip adds lines to those that Skipped returns. Readers of other forms use it.
+// Skip adds lines to the result of Skipped. Readers of other file formats call it.
 func (t *Transcript) Skip(lines ...FormatError) { t.skipped = append(t.skipped, lines...) }
 
 // Close writes the pending entries to the file and closes it. Entries stay

@@ -194,8 +194,8 @@ func closerOf(object bool) byte {
 	return ']'
 }
 
-// neitherNor has the message for a byte that neither continues nor closes an
-// object (true) or an array (false).
+// neitherNor is the message for an unexpected byte after a value: in an object
+// (key true) or an array (key false).
 var neitherNor = map[bool]string{
 	true:  "where ',' or '}' should follow in an object",
 	false: "where ',' or ']' should follow in an array",

@@ -95,8 +95,8 @@ func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 		e.Profile = h.dress(p, known, fmt.Sprintf(", which calls itself %q,", name))
 	} else if provided {
 		e.Profile = p.Provided()
-		fmt.Fprintf(h.err, "%s advertises providers: acp-test sets its model with providers/set, not with variables\n",
-			p.Name)
+		fmt.Fprintf(h.err, "%s advertises providers: acp-test sets its model with providers/set instead of environment "+
+			"variables\n", p.Name)
 	}
 }
 

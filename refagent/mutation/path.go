@@ -242,7 +242,7 @@ func (r *ref) slot(m *moment) string {
 	return scope + "\x00" + r.word + "\x00" + key
 }
 
-// change calls change for each value that the reference selects, and puts the result in its place.
+// change replaces each value that the reference selects with the result of the function change.
 func (r *ref) change(m *moment, change func(old any, has bool) (any, bool)) {
 	switch n := m.notes[r.slot(m)]; {
 	case r.note && n == nil:

@@ -68,9 +68,9 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
 			s.Await(g.Words[0], within)
 		})
-	plain("result", "JSON", "answer the request of the handler",
+	plain("result", "JSON", "answer the request that this handler handles",
 		func(s *serve.Run, g Given) { s.Result(g.Words[0]) })
-	plain("error", "CODE 'MESSAGE'", "answer the request of the handler with an error",
+	plain("error", "CODE 'MESSAGE'", "answer the request that this handler handles with an error",
 		func(s *serve.Run, g Given) { s.Error(g.Words[0], g.Words[1]) })
 	plain("send", "'LINE'", "write a line unchanged", func(s *serve.Run, g Given) { s.Send([]byte(g.Words[0])) })
 	add("write", "'BYTES'", "write bytes without a newline; Go escapes such as \\n are replaced",

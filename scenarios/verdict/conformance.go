@@ -50,7 +50,7 @@ func Conform(set *rules.Set, run *results.Run) {
 		case row.Outcome == rules.Untested && q.Excluded != "":
 			out.Reason, out.Excluded = q.Excluded, true
 		case row.Outcome == rules.Untested:
-			out.Reason = "the agent did nothing in this run that the requirement is about"
+			out.Reason = "the requirement never applied to what the agent did in this run"
 		}
 		table.Requirements = append(table.Requirements, out)
 	}

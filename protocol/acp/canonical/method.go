@@ -21,8 +21,8 @@ func shortMethod(method string) string {
 	return method
 }
 
-// ownSession removes the session id of an agent's frame, because the section already names the session. It shows an id
-// that is missing or not a string. A line that is shown alone has its session at the end.
+// ownSession leaves the session id out of an agent's line, because the section's heading names the session. If the id
+// is missing or not a string, the line shows that. A line outside of a section shows its session at the end.
 func (l *line) ownSession(o golden.Object) {
 	s := o.Take("sessionId")
 	if s.Kind() != wire.String && o.Value.Kind() == wire.Object {

@@ -54,7 +54,7 @@ func (w *writer) oneEpisode() {
 	e.do(w)
 }
 
-// anyHeld writes a turn that is held in one of the states that the agent can reach.
+// anyHeld writes a turn that the script holds open in a drawn state, one of those that the agent can reach.
 func (w *writer) anyHeld(c *convo) {
 	from := lists.Map(states, func(s state) weighted[state] { return weighted[state]{s.weight, s, !s.can(w, c)} })
 	s, _ := choose(w.r, from)

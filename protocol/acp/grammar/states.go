@@ -112,11 +112,16 @@ var states = []state{
 	}, atRequest("elicitation/create"), false},
 }
 
-// beside returns a reply with a call and sometimes a second one, of the tool named of or, if that is "", of any tool.
+// beside returns a reply with a call and sometimes a second one, before or after it. The second one is of the tool
+// named of or, if that is "", of any tool.
 func (w *writer) beside(call fakellm.StepNode, of string) reply {
 	if w.has("several") && !w.off("r") && w.one(3) {
 		if other, ok := w.call(of); ok {
-			w.covered("call", "two")
+			if w.one(2) {
+				w.covered("call", "before a held one")
+				return reply{other.step, call}
+			}
+			w.covered("call", "after a held one")
 			return reply{call, other.step}
 		}
 	}

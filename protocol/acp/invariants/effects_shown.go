@@ -45,7 +45,7 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 			x.find("shown", ev, name, refs, "Tool call %q shows %s as a new file, but the file existed: %s.",
 				a.tools[call].id, name, before.is)
 		case made && before.is == "" && d.old != "":
-			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, a new file.",
+			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, but the call created that file.",
 				a.tools[call].id, clip(d.old), name)
 		case before.known && before.is != "" && !strings.Contains(bare(before.text), bare(d.old)):
 			x.find("shown", ev, name, refs, "Tool call %q shows %q as the former text of %s, which held %q.",

@@ -197,7 +197,7 @@ func (t *Client) start(ctx context.Context, resume string) error {
 	return in(t.configure)
 }
 
-// loginAdvice adds advice to an error by which the agent asks for a login.
+// loginAdvice adds how to log in if err is the agent's auth_required error. It returns any other error unchanged.
 func (t *Client) loginAdvice(err error) error {
 	const authRequired = -32000 // ACP v1, ErrorCode
 	var rpc *mockclient.RPCError

@@ -38,7 +38,7 @@ func compileSameHistory(l *scenarios.Line) scenarios.Step {
 		refs = append(refs, s)
 	}
 	if len(refs) != 2 || refs[1] == "live" {
-		return l.Usage(l.Name.Column, "give two histories to compare; the second must be a load")
+		return l.Usage(l.Name.Column, "give two arguments: live or the name of a load, then the name of a load")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		var told [2]mockclient.History

@@ -67,7 +67,7 @@ var (
 	errGone   = errors.New("the server has ended")
 )
 
-// Attach implements transport.Reaching.
+// Attach implements transport.Reaching. It does nothing.
 func (e *Endpoint) Attach(*transport.Agent) {}
 
 // Do sends a post without waiting for the response. Receive returns the response and its events.

@@ -170,7 +170,7 @@ func (w *watch) keepsMessages(ev *event, x *shot) {
 	for m := range ev.input.Get("messages").Items() {
 		if id := m.Get("id").Str(); m.Get("role").Is("user") && !x.ids[id] {
 			w.find("lost", ev, id, []int{ev.ref},
-				"The snapshot lacks the user's message %q: the client drops the message.", id)
+				"The snapshot lacks the user's message %q, so the client drops that message.", id)
 		}
 	}
 	for id, at := range ev.results {
