@@ -3,7 +3,7 @@
 // edits through the editor where it offers that, else on disk; keeps its sessions and replays them on load.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, readdir, realpath, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, realpath, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -22,6 +22,8 @@ const sessions = new Map();
 const granted = new Set();
 const links = new Map();
 const questions = new Map();
+const stored = new Map();
+const locks = new Map();
 let caps = {};
 let newest = null;
 let newestId = '';
@@ -50,7 +52,8 @@ async function inside(s, name) {
   const full = path.resolve(fault('relative-paths-in-newest-cwd') ? newestCwd : s.cwd, String(name ?? ''));
   const [root, at] = [fault('project-behind-symlink-counts-as-outside') ? s.cwd : await real(s.cwd), await real(full)];
   const within = at.startsWith(root) && fault('sibling-folder-counts-as-inside');
-  if (path.relative(root, at).split(path.sep)[0] === '..' && !within) throw new Error(`${full} lies outside the project`);
+  const apart = !at.startsWith(root + path.sep) && fault('project-folder-itself-counts-as-outside');
+  if (apart || (path.relative(root, at).split(path.sep)[0] === '..' && !within)) throw new Error(`${full} lies outside the project`);
   return full;
 }
 
@@ -79,13 +82,26 @@ class Turn {
       this.open.delete(toolCallId);
       return;
     }
+    const seen = { ...this.open.get(toolCallId) };
     await this.change(toolCallId, fields);
-    if (this.open.has(toolCallId) && !(fields.status === 'failed' && fault('replay-lacks-failed-tools'))) this.log(this.open.get(toolCallId));
+    const final = this.signal.aborted && fault('cancelled-call-replayed-as-unfinished') ? seen : this.open.get(toolCallId);
+    if (this.open.has(toolCallId) && !(fields.status === 'failed' && fault('replay-lacks-failed-tools'))) this.log(final);
     this.open.delete(toolCallId);
   }
   async failOpen(why) { for (const id of [...this.open.keys()]) await this.finish(id, { status: 'failed', content: [say(why)] }); }
 }
 const say = (text) => ({ type: 'content', content: { type: 'text', text } });
+
+// One edit of a file at a time, whichever session makes it.
+async function lock(turn, file) {
+  while (locks.has(file)) {
+    turn.signal.throwIfAborted();
+    await Promise.race([locks.get(file), aborted(turn.signal)]);
+  }
+  let free;
+  locks.set(file, new Promise((resolve) => { free = resolve; }));
+  return () => { locks.delete(file); free(); };
+}
 
 // ---- the model ----
 const pause = (ms, signal) => new Promise((resolve, reject) => {
@@ -96,10 +112,17 @@ const pause = (ms, signal) => new Promise((resolve, reject) => {
 
 const aborted = (signal) => new Promise((_, reject) => { signal.addEventListener('abort', () => reject(signal.reason), { once: true }); });
 
+const withCalls = (text, calls) => ({
+  role: 'assistant',
+  content: fault('text-before-tool-call-not-told-to-model') ? null : text || null,
+  tool_calls: calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.args || '{}' } })),
+});
+
 async function post(s, signal) {
   const mcp = s.mcp.flatMap((m) => m.tools.map((t) => ({ type: 'function', function: { name: `${m.name}__${t.name}`, description: t.description ?? '', parameters: t.inputSchema } })));
   const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.` };
-  const body = JSON.stringify({ model: MODEL, stream: true, messages: [system, ...s.messages], tools: [...TOOLS, ...mcp] });
+  const told = fault('long-history-cut-to-last-messages') ? s.messages.slice(-24) : s.messages; // the context is not endless
+  const body = JSON.stringify({ model: MODEL, stream: true, messages: [system, ...told], tools: [...TOOLS, ...mcp] });
   for (let attempt = 1; ; attempt++) {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
     const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, ...(attempt > 1 && fault('cancel-not-heard-after-model-retry') ? {} : { signal }) });
@@ -183,11 +206,14 @@ async function askModel(turn) {
     }
     if (held && !out.calls.length) await chunk('agent_message_chunk', held);
     const enough = out.text && !out.calls.length && fault('cut-stream-told-as-end-turn');
-    if (!out.reason && !enough) throw new RequestError(-32603, 'The model backend broke off in the middle of its answer');
+    turn.cut = !out.reason && !enough;
+    if (turn.cut) throw new RequestError(-32603, 'The model backend broke off in the middle of its answer');
   } finally {
     if (out.thought) turn.log({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: out.thought }, messageId: ids.agent_thought_chunk });
     if (out.text) turn.log({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: out.text }, messageId: ids.agent_message_chunk });
-    if (turn.signal.aborted && out.text) s.messages.push({ role: 'assistant', content: out.text });
+    const half = out.reason ? [] : out.calls.filter((c) => c?.id);
+    if (turn.signal.aborted && half.length && fault('cancel-at-arguments-keeps-half-call')) s.messages.push(withCalls(out.text, half));
+    else if (turn.signal.aborted && out.text) s.messages.push({ role: 'assistant', content: out.text });
   }
   out.calls = out.calls.filter(Boolean);
   return out;
@@ -198,7 +224,9 @@ async function permit(turn, toolCallId, key, fields) {
   const { s } = turn;
   let always = fault('always-yes-shared-by-sessions') ? granted : s.always;
   if (fault('always-yes-forgotten-at-next-prompt')) always = turn.always;
-  if (always.has(key) || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
+  const covered = fault('always-yes-covers-tools-with-longer-names') ? [...always].some((k) => key.startsWith(k)) : always.has(key);
+  if (covered && fault('always-allowed-call-skips-in-progress')) return true;
+  if (covered || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
   if (turn.refused && fault('no-holds-for-rest-of-turn')) throw new Refused('The user did not allow this.');
   const mark = fault('yes-to-older-open-question-counts-as-no') ? `${++asked}:` : ''; // so that no answer is taken for another
   const shown = fault('permission-names-last-call') ? [...turn.open.keys()].at(-1) : toolCallId;
@@ -276,14 +304,24 @@ async function runTool(turn, id, name, a) {
     if (!fault('cancel-at-read-taken-for-missing-file')) turn.signal.throwIfAborted();
     const store = async () => {
       if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
-      else { await mkdir(path.dirname(file), { recursive: true }); await writeFile(file, next); }
+      else {
+        await mkdir(path.dirname(file), { recursive: true });
+        const whole = fault('edit-on-disk-drops-file-mode') ? `${file}.part` : file; // no half file if the disk is full
+        await writeFile(whole, next);
+        if (whole !== file) await rename(whole, file);
+      }
     };
     if (old === null && fault('new-file-written-before-asked')) await store();
     if (old === null && fault('folders-made-before-asked')) await mkdir(path.dirname(file), { recursive: true });
-    await permit(turn, id, 'edit_file', { content });
-    await turn.change(id, { status: 'in_progress', content });
-    if (fault('failed-write-reported-completed')) store().catch((err) => console.error(`quill: ${err.message}`));
-    else await store();
+    const free = fault('refused-edit-keeps-file-locked') ? await lock(turn, file) : () => {};
+    const known = await permit(turn, id, 'edit_file', { content });
+    try {
+      if (!known) await turn.change(id, { status: 'in_progress', content });
+      if (fault('failed-write-reported-completed')) store().catch((err) => console.error(`quill: ${err.message}`));
+      else await store();
+    } finally {
+      free();
+    }
     return { text: 'Done.', content };
   }
   let server = s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === name));
@@ -292,8 +330,8 @@ async function runTool(turn, id, name, a) {
   if (fault('same-named-mcp-tool-runs-on-first-server')) server = s.mcp.find((m) => m.tools.some((t) => t.name === tool));
   const early = fault('mcp-call-in-progress-before-answer') ? { status: 'in_progress' } : {};
   await turn.change(id, { rawInput: a, ...early });
-  await permit(turn, id, fault('always-yes-for-mcp-tool-covers-server') ? server.name : name, {});
-  await turn.change(id, { status: 'in_progress' });
+  const known = await permit(turn, id, fault('always-yes-for-mcp-tool-covers-server') ? server.name : name, {});
+  if (!known) await turn.change(id, { status: 'in_progress' });
   const res = await server.use(tool, a, turn.signal);
   const text = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
   if (res.isError && !fault('mcp-error-reported-completed')) throw new Error(text || 'The tool failed');
@@ -329,6 +367,7 @@ async function loop(turn) {
     s.requests = (s.requests ?? 0) + 1;
     if (s.requests > MAX_REQUESTS && fault('request-count-not-reset-between-turns')) break;
     const out = await askModel(turn).catch((err) => {
+      if (turn.cut && fault('cut-stream-asked-again-repeats-text')) return askModel(turn);
       if (err instanceof Declined) return { refused: true };
       if (n === 0 || turn.signal.aborted || !fault('later-model-failure-ends-as-end-turn')) throw err;
       console.error(`quill: ${err.message}`);
@@ -341,7 +380,7 @@ async function loop(turn) {
     }
     if (out.reason === 'content_filter' || out.refused) return 'refusal';
     if (!out.calls.length) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
-    s.messages.push({ role: 'assistant', content: out.text || null, tool_calls: out.calls.map((c) => ({ id: c.id, type: 'function', function: { name: c.name, arguments: c.args || '{}' } })) });
+    s.messages.push(withCalls(out.text, out.calls));
     for (const call of out.calls) {
       const content = await runCall(turn, call, call === out.calls[0]);
       if (turn.signal.aborted && fault('cancelled-call-left-without-result')) return 'cancelled';
@@ -354,6 +393,9 @@ async function loop(turn) {
 }
 
 function asText(block) {
+  if (block.annotations && fault('annotations-without-audience-fail-prompt')) { // some blocks are for the user's eyes only
+    if (!block.annotations.audience.includes('assistant')) return '';
+  }
   const binary = block.type === 'resource' && 'blob' in block.resource;
   if (binary && fault('embedded-blob-fails-prompt')) throw RequestError.invalidParams({ type: 'blob' }, 'text only');
   if (block.type === 'text' && !block.text && fault('empty-text-block-fails-prompt')) {
@@ -397,6 +439,12 @@ async function save({ id, cwd, messages, log }) {
   const kept = fault('long-texts-cut-on-load') ? log.map(short) : log;
   await writeFile(fileOf(id), JSON.stringify({ id, cwd, messages, log: kept }));
 }
+async function recall(id) {
+  if (stored.has(id)) return JSON.parse(stored.get(id));
+  const text = await readFile(fileOf(id), 'utf8');
+  if (fault('second-load-shows-cached-history')) stored.set(id, text);
+  return JSON.parse(text);
+}
 function reach(server, cwd) {
   if (!fault('mcp-servers-reused-by-name')) return connect(server, cwd);
   if (!links.has(server.name)) links.set(server.name, connect(server, cwd));
@@ -409,6 +457,9 @@ async function open(s, { cwd, mcpServers }) {
   Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd) });
   Object.assign(s, { always: new Set(), texts: new Map(), turn: null, waiting: [] });
   newestCwd = s.cwd;
+  if (fault('opening-session-closes-mcp-of-others-in-folder')) { // the editor's window was opened anew
+    for (const o of sessions.values()) if (o.id !== s.id && o.cwd === s.cwd) for (const m of o.mcp) m.close();
+  }
   const tried = mcpServers.map((m) => reach(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`)));
   if (fault('cancel-while-mcp-servers-connect-lost')) { // the first prompt waits for them
     s.mcp = [];
@@ -419,6 +470,9 @@ async function open(s, { cwd, mcpServers }) {
 
 const quill = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.initialize, ({ params }) => {
+    if (params.protocolVersion > acp.PROTOCOL_VERSION && fault('newer-version-refused')) {
+      throw RequestError.invalidParams({ protocolVersion: params.protocolVersion }, 'this agent is too old');
+    }
     caps = params.clientCapabilities ?? {};
     if (fault('initialize-without-client-info-fails')) console.error(`quill: connected to ${params.clientInfo.name}`);
     return {
@@ -448,7 +502,7 @@ const quill = () => acp.agent({ name: 'quill' })
       throw RequestError.invalidRequest(undefined, 'the session is open');
     }
     loading = params.sessionId;
-    const old = await readFile(fileOf(params.sessionId), 'utf8').then(JSON.parse).catch(() => {
+    const old = await recall(params.sessionId).catch(() => {
       if (fault('unknown-session-loaded-as-new')) return { id: params.sessionId, messages: [], log: [] };
       throw RequestError.sessionNotFound(params.sessionId);
     });
@@ -514,7 +568,7 @@ const quill = () => acp.agent({ name: 'quill' })
     const messageId = fault('same-prompt-twice-shares-message-id') ? digest() : randomUUID();
     for (const content of params.prompt) {
       const kept = content.type === 'text' || !fault('replay-lacks-attachments');
-      if (kept) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId });
+      if (kept) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId: fault('prompt-blocks-replayed-as-own-messages') ? randomUUID() : messageId });
       if (fault('prompt-echoed-live')) await turn.tell({ sessionUpdate: 'user_message_chunk', content, messageId });
     }
     s.messages.push({ role: 'user', content: text });
@@ -533,7 +587,9 @@ const quill = () => acp.agent({ name: 'quill' })
       if (turn.signal.aborted && fault('cancel-at-arguments-closes-call-late')) rest = () => turn.failOpen('Cancelled.').catch(() => {});
       else await turn.failOpen(turn.signal.aborted ? 'Cancelled.' : 'The turn broke off.');
       const byName = fault('cancel-between-retries-told-as-error');
-      if (byName ? err.name === 'AbortError' : turn.signal.aborted) {
+      const broken = !(err instanceof RequestError) && fault('lost-model-connection-told-as-cancelled');
+      s.stopping = false;
+      if (byName ? err.name === 'AbortError' : turn.signal.aborted || broken) {
         held = fault('cancel-while-streaming-leaves-session-busy');
         if (fault('history-lost-after-cancel')) s.messages.length = before;
         return { stopReason: 'cancelled' };
@@ -555,12 +611,18 @@ const quill = () => acp.agent({ name: 'quill' })
     const turn = fault('cancel-hits-newest-turn') ? newest : sessions.get(params.sessionId)?.turn;
     if (turn?.signal.aborted && fault('cancel-twice-forgets-session')) sessions.delete(params.sessionId);
     if (!turn && sessions.has(params.sessionId) && fault('idle-cancel-stops-next-prompt')) sessions.get(params.sessionId).stopNext = true;
+    if (turn && fault('cancel-of-tool-blocks-later-cancels')) { // a click that is repeated
+      const s = get(params.sessionId);
+      if (s.stopping) return;
+      s.stopping = true;
+    }
     turn?.abort();
   });
 
 const over = () => {
   if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
   for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
+  if (fault('end-of-input-exits-before-turn-is-saved')) process.exit(0);
   setTimeout(() => process.exit(0), 300).unref();
 };
 if (process.argv[2] === '--listen') {
@@ -573,6 +635,10 @@ if (process.argv[2] === '--listen') {
   }
   if (fault('large-number-id-answered-wrapped')) {
     const transform = (m, out) => out.enqueue(m.method && Number.isInteger(m.id) ? { ...m, id: m.id | 0 } : m);
+    wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
+  }
+  if (fault('custom-requests-dropped')) { // extensions of other agents
+    const transform = (m, out) => { if (!m.method?.startsWith('_')) out.enqueue(m); };
     wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
   }
   quill().connect(wire).closed.then(over);
