@@ -225,7 +225,8 @@ func (p *Proxy) judge() (finish func()) {
 	}
 }
 
-// tell reports the findings from the n-th on, and returns the number of all.
+// tell prints the findings after the first n to p.Live and passes them to p.Found, if these are set. It returns
+// len(all), the n of the next call.
 func (p *Proxy) tell(all []rules.Finding, n int) int {
 	for _, f := range all[n:] {
 		if p.Live != nil {

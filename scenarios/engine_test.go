@@ -514,6 +514,13 @@ var _ = Describe("a verdict", func() {
 		Expect(r.Reason).To(HavePrefix("the agent waits for the editor's answer"))
 	})
 
+	It("waits no longer than within= for what is needed", func() {
+		r := run(engine(), "prompt 'x'\nneeds await plan within=150ms\n"+
+			"-- llm.yaml --\nreplies:\n  - - gate: never\n")
+		Expect(r.Verdict).NotTo(Equal(results.Pass), text(r))
+		Expect(r.Failure.Timer).To(Equal("within 150ms"))
+	})
+
 	It("goes on where what is waited for comes", func() {
 		r := run(engine(), "prompt 'x'\nneeds await agent_message\ncheck a\nawait turn end_turn\ntext ~ Done\n")
 		Expect(r.Verdict).To(Equal(results.Pass), text(r))

@@ -18,11 +18,11 @@ func forwardCommands() []*Command {
 		Summary: "wait for the next entry that matches",
 		Detail: "Takes the first matching entry after the cursor, whether or not it has already\n" +
 			"arrived, and moves the cursor there. The wait ends at once when no matching entry\n" +
-			"can come any more. \"await turn\" looks from the session's latest prompt on, because\n" +
-			"the turn may end before acts that follow the prompt. \"await quiet D\" waits until the\n" +
-			"agent has sent nothing for D. \"await file NAME [session=S]\" waits until that file\n" +
-			"exists. A command of the agent can create the file to show that it runs, since an\n" +
-			"agent need not report that.\n" +
+			"can come any more. \"await turn\" ignores the cursor: it searches from the session's\n" +
+			"latest prompt, because the turn may end before the script's later lines run.\n" +
+			"\"await quiet D\" waits until the agent has sent nothing for D.\n" +
+			"\"await file NAME [session=S]\" waits until that file exists. Let a command that the\n" +
+			"agent runs create the file: the agent need not report that a command has started.\n" +
 			"See acp-test help patterns.",
 		Compile: compileAwait,
 	}}

@@ -101,7 +101,7 @@ func (e *timerError) Error() string {
 	return fmt.Sprintf("%s %v", e.name, e.d)
 }
 
-// most limits how much a timeout is extended on a busy machine, as a multiple of the timeout.
+// most is the longest that a timeout can become on a busy machine, as a multiple of its normal length.
 const most = 4
 
 // patient returns a context that ends after d, plus the time that processes of this machine waited for a processor;

@@ -40,8 +40,8 @@ func newSlots(ctx context.Context, n int) slots {
 }
 
 // fit changes the number of slots by at most one per tick, until ctx ends. It adds up to n slots while all are taken
-// and the processors are idle. It takes one back after crowded busy ticks in a row, but leaves twice as many as there
-// are processors. starved returns the total time for which processes have waited for a processor.
+// and the processors are idle. It takes one back when the processors were busy for 25 ticks in a row (see crowded),
+// but keeps two slots per processor. starved returns the total time for which processes have waited for a processor.
 func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
 	for before, full := starved(), 0; ; {
 		select {

@@ -137,8 +137,8 @@ func (f *Finding) runs() map[string]bool {
 }
 
 // covers reports whether every run that shows the finding o also shows f. Then
-// o is probably only a consequence of f. A known failure has consequences of its
-// own: checks that missed something after it.
+// o is probably only a consequence of f. Of a known failure only a check can be a
+// consequence, and only if the log shows the failure first.
 func (f *Finding) covers(o *Finding) bool {
 	known := f.Known != "" && o.Known == ""
 	if f.Action == "" || f.Known == "" && o.Known != "" || known && (o.point != "" || f.Class != results.Fail) {
@@ -150,7 +150,7 @@ func (f *Finding) covers(o *Finding) bool {
 	}
 	return !slices.ContainsFunc(o.seen, func(g *sighting) bool {
 		first, shown := at[g.result.ID]
-		return !shown || known && g.at > 0 && g.at < first
+		return !shown || known && g.at < first
 	})
 }
 

@@ -194,10 +194,12 @@ type sign struct {
 	point   string // of a rule
 	class   results.Verdict
 	message string
-	at      int      // Seq of the first entry of a rule's finding, of the last one of a check's failure; 0 if unknown
-	late    bool     // a deadline passed
-	heard   bool     // the script waited for what shows it
-	names   []string // what lists of known failures may call it
+	// at is the Seq of the first entry of a rule's finding (the maximum if it has none), or of the last entry of a
+	// check's failure (0 if it has none).
+	at    int
+	late  bool     // a deadline passed
+	heard bool     // the script waited for what shows it
+	names []string // what lists of known failures may call it
 }
 
 // expected returns the reason if a known failure of the swept scenario, or of

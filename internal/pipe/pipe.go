@@ -34,7 +34,7 @@ func NewSet() (*Set, error) {
 	return s, nil
 }
 
-// CloseTheirs closes the process's ends. The caller has started the process, so that it has copies of its own.
+// CloseTheirs closes the process's ends. Call it after starting the process, which has copies of its own.
 func (s *Set) CloseTheirs() { closeAll(s.Stdin, s.Stdout, s.Stderr) }
 
 // CloseOurs closes the starter's ends.

@@ -310,8 +310,7 @@ func framed(t *testing.T, events ...string) (b []byte) {
 	return b
 }
 
-// Each thing that is wrong with a stream in the binary form is one finding of the form, and what comes behind it is
-// read.
+// The rule reports each mistake in a binary stream once, and the reader goes on after it.
 func TestBadFrames(t *testing.T) {
 	start, custom, end := framed(t, startOf), framed(t, `{"type":"CUSTOM","name":"a.b","value":1}`), framed(t, endOf)
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }

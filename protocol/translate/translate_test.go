@@ -243,8 +243,8 @@ func TestRunsAsTurns(t *testing.T) {
 	logs := recorded(t, agui.V1(), "reference-ag-ui", web, "runs", "text", "tools", "reasoning", "interrupts",
 		"failures")
 	kinds := ""
-	// Threads in turns, text on both sides of a call in one message, and an interrupt beside a result have no like in
-	// ACP.
+	// ACP cannot say three things: threads that take turns, a message with text before and after a call, and an interrupt
+	// together with a result.
 	other := []string{"interrupts/of-two-threads", "text/behind-a-call", "tools/fast-beside-slow"}
 	for id, log := range logs {
 		said := translate.ToACP(log)

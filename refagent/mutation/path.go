@@ -242,7 +242,8 @@ func (r *ref) slot(m *moment) string {
 	return scope + "\x00" + r.word + "\x00" + key
 }
 
-// change replaces each value that the reference selects with the result of the function change.
+// change replaces each value that the reference selects with what the parameter change
+// returns for it; has tells that parameter whether there is a value.
 func (r *ref) change(m *moment, change func(old any, has bool) (any, bool)) {
 	switch n := m.notes[r.slot(m)]; {
 	case r.note && n == nil:

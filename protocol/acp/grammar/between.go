@@ -58,7 +58,7 @@ func interludes() []interlude {
 	}
 }
 
-// between sometimes writes interludes between two turns of a session. kept says what the session has.
+// between writes up to two interludes before the next turn of a session. kept names what the session must keep.
 func (w *writer) between(c *convo, kept string) {
 	for range w.r.IntN(3) {
 		from := lists.Map(interludes(), func(i interlude) weighted[interlude] {
@@ -71,7 +71,7 @@ func (w *writer) between(c *convo, kept string) {
 	}
 }
 
-// keptPairs adds what a session keeps, each with the interludes over which it keeps it.
+// keptPairs adds all pairs of something that a session keeps and an interlude.
 func (w *writer) keptPairs(add func(a, b string)) {
 	asks := w.rewriters()
 	always := slices.ContainsFunc(asks, func(name string) bool {

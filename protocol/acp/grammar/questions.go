@@ -84,7 +84,7 @@ func (w *writer) asksForAnother(c *convo, of, how string) bool {
 	w.prompt(c, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
 	w.covered("asked twice", "another tool")
-	w.check("PERM-008", "asks-for-another")
+	w.check("PERM-009", "asks-for-another") // what is remembered is for calls of the same sort
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	w.Add("saw permission session=%s about~%s", c.name, k.mark)
 	w.check("", "goes-on")

@@ -112,8 +112,8 @@ var states = []state{
 	}, atRequest("elicitation/create"), false},
 }
 
-// beside returns a reply with a call and sometimes a second one, before or after it. The second one is of the tool
-// named of or, if that is "", of any tool.
+// beside returns a reply with the given call. Sometimes it adds a call of the tool named of before or after that one;
+// of "" stands for any tool.
 func (w *writer) beside(call fakellm.StepNode, of string) reply {
 	if w.has("several") && !w.off("r") && w.one(3) {
 		if other, ok := w.call(of); ok {

@@ -64,7 +64,7 @@ func (w *writer) editsInOne() {
 	}
 	w.prompt(c, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{tool("edit_file", object{"edits": edits})}, w.last()))
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.endsWell(c)
 	w.covered("call", "edits in one")
 	w.check("TOOL-011", "edits-both")
 	w.Add("exec grep -q -x neu %s", c.folder()+mark+"a.txt")
