@@ -83,7 +83,7 @@ var _ = Describe("a mistake in a scenario", func() {
 			`1:6: a check needs a requirement or a slug (usage: check [REQUIREMENT…] [SLUG])`),
 		Entry("two checks alike", "check a\ncheck a\n", `2:1: two checks have the id "a" (the first is on line 1)`),
 		Entry("a window of needs", "needs saw plan in=run\n",
-			`1:19: needs looks at the whole run and takes no in= (usage: needs agent:CAPABILITY | model | stdio | `+
+			`1:19: needs saw looks at the whole run and takes no in= (usage: needs agent:CAPABILITY | model | stdio | `+
 				`http | ws | tool:NAME … | [!] saw PATTERN | await PATTERN [within=D] | pick …)`),
 		Entry("bad duration", "await turn within=5\n",
 			`1:19: "5" is no duration (a duration is a number with a unit, such as 250ms or 2s)`),

@@ -87,7 +87,7 @@ func compileNeeds(l *Line) Step {
 // neededPattern reads the pattern after "needs saw" and "needs await".
 func neededPattern(l *Line) *language.Pattern {
 	for key, w := range l.Options("in", "turn", "within") {
-		l.Usage(w.Column, "needs looks at the whole run and takes no %s=", key)
+		l.Usage(w.Column, "needs %s looks at the whole run and takes no %s=", l.Rest[0].Raw(), key)
 	}
 	p, next := l.Pattern(1)
 	if next < len(l.Rest) {
