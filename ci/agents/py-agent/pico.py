@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pico: a small coding agent in plain Python, no SDK. OpenAI Responses, not streamed (PICO_URL, PICO_KEY,
 PICO_MODEL); tools that read and patch files on disk; no optional capability of the protocol at all."""
-import contextlib, http.client, json, os, secrets, socket, subprocess, sys, threading, zlib
+import contextlib, http.client, json, os, secrets, socket, subprocess, sys, threading, time, zlib
 from urllib.parse import urlsplit
 
 sys.dont_write_bytecode = True
@@ -23,6 +23,7 @@ out_lock, state_lock = threading.Lock(), threading.Lock()
 waiting, sessions, counter, speaking, line, intro = {}, {}, 0, None, None, None
 viewed, read_id = {}, 0
 one_question, asking, nothing = threading.Lock(), None, []
+last_plan, editor, chosen = {}, {}, {}
 
 
 class Rpc(Exception):
@@ -150,6 +151,7 @@ class Session:
         self.asked, self.said, self.steps, self.stopping, self.stop_next = 0, None, {}, False, False
         self.question, self.spent, self.agreed = None, 0, set()
         self.kept, self.made, self.unwanted, self.seen = 0, set(), set(), {}
+        self.last = None
         if fault("same-folder-same-session"):
             self.id = str(zlib.crc32(self.cwd.encode()))
         if fault("mcp-servers-shared-by-sessions"):
@@ -164,6 +166,11 @@ class Session:
                 if running:
                     self.mcp.append(running[0])
                     continue
+            if fault("slow-mcp-server-missing-from-first-prompt"):
+                start = threading.Thread(target=lambda spec=spec: self.mcp.append(Mcp(spec, self.cwd)), daemon=True)
+                start.start()
+                start.join(1)  # it may come later
+                continue
             try:
                 self.mcp.append(Mcp(spec, self.cwd))
             except Exception as err:
@@ -181,6 +188,7 @@ class Turn:
         self.s, self.text, self.stopped, self.conn = session, text, False, None
         self.calls, self.free, self.denied, self.asked_for, self.answered = 0, False, False, None, False
         self.first, self.changes, self.waits, self.worked = None, [], False, False
+        self.again = False
 
     def stop(self):
         self.stopped = True
@@ -213,8 +221,9 @@ class Turn:
             about = intro = intro or about
         tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
                           "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
-        body = json.dumps({"model": os.environ.get("PICO_MODEL", "gpt-5-mini"), "store": False, "tools": tools, "input": self.s.items,
-                           "instructions": about})
+        told = self.s.items[-24:] if fault("history-cut-to-last-items") else self.s.items
+        body = json.dumps({"model": chosen.get("model") or os.environ.get("PICO_MODEL", "gpt-5-mini"), "store": False,
+                           "tools": tools, "input": told, "instructions": about})
         url = urlsplit(os.environ.get("PICO_URL", "https://api.openai.com/v1"))
         make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         self.conn = line = make(url.netloc, timeout=20)
@@ -222,12 +231,18 @@ class Turn:
         try:
             self.conn.connect()
             self.conn.sock.settimeout(900)
+            if self.conn is self.first and fault("cancel-before-first-connection-lost"):
+                self.stopped = False  # the turn begins here
             if self.stopped:
                 raise Cancelled()
             self.conn.request("POST", url.path.rstrip("/") + "/responses", body, {
                 "content-type": "application/json", "authorization": "Bearer " + os.environ.get("PICO_KEY", "none")})
             res = self.conn.getresponse()
             raw = res.read()
+            if res.status == 429 and not self.again and fault("wait-after-rate-limit-not-ended-by-cancel"):
+                self.again = True
+                time.sleep(20)
+                return self.model()
             if res.status != 200 and fault("model-error-told-as-answer"):
                 return {"output": [{"type": "message", "role": "assistant", "content": [
                     {"type": "output_text", "text": f"The model service answered with {res.status}"}]}]}
@@ -239,6 +254,9 @@ class Turn:
                 raise Rpc(-32603, f"The model service answered with {res.status}", raw[:300].decode("utf-8", "replace"))
             answer = json.loads(raw)
         except (OSError, http.client.HTTPException, ValueError) as err:
+            cut = isinstance(err, (ConnectionResetError, http.client.HTTPException))
+            if cut and fault("broken-connection-told-as-cancelled"):
+                raise Cancelled() from None  # by stop
             if self.stopped and not fault("cancel-during-model-request-is-error"):
                 raise Cancelled() from None
             raise Rpc(-32603, "The model service could not be used", str(err)) from None
@@ -260,6 +278,9 @@ class Turn:
         if self.text.startswith("/") and fault("prompt-with-slash-taken-for-command"):
             self.tell("agent_message_chunk", content={"type": "text", "text": f"There is no command {self.text.split()[0]}."})
             return "end_turn"
+        if not s.items and fault("command-prompt-never-answered"):
+            self.tell("available_commands_update", availableCommands=[
+                {"name": "forget", "description": "Forget the conversation so far."}])
         s.items.append({"role": "user", "content": self.text})
         for _ in range(50 - s.spent if fault("request-cap-counts-whole-session") else 50):
             s.spent += 1
@@ -280,11 +301,16 @@ class Turn:
                         self.tell("agent_thought_chunk", content={"type": "text", "text": part["text"]})
                 elif item["type"] == "message":
                     shown = item["content"][:1 if fault("only-first-part-of-message-shown") else None]
+                    ids = {}
+                    if fault("message-ids-count-per-reply"):
+                        ids["messageId"] = f"message-{answer['output'].index(item)}"
                     for n, part in enumerate(shown):
                         refused = part["type"] == "refusal" or (refused and not fault("refusal-before-text-is-end-turn"))
                         text = part.get("text") or part.get("refusal")
                         if works and fault("text-beside-calls-not-shown"):
                             continue  # not the answer yet
+                        if text and fault("blank-part-of-message-not-shown") and not text.strip():
+                            continue
                         if text and not (text == s.said and fault("repeated-answer-not-shown")):
                             s.said = text
                             if n and fault("later-parts-sent-after-response"):  # bundled
@@ -295,7 +321,7 @@ class Turn:
                                 for k in range(0, len(raw), 1024):
                                     self.tell("agent_message_chunk", content={"type": "text", "text": raw[k:k + 1024].decode("utf-8", "replace")})
                                 continue
-                            self.tell("agent_message_chunk", content={"type": "text", "text": text})
+                            self.tell("agent_message_chunk", content={"type": "text", "text": text}, **ids)
                 elif item["type"] == "function_call":
                     calls.append(item)
             why = (answer.get("incomplete_details") or {}).get("reason")
@@ -361,6 +387,8 @@ class Turn:
             elif name == "patch":
                 changes = self.changes = self.plan_patch(args["diff"])
                 content = [{"type": "diff", "path": os.path.relpath(p, s.cwd) if old is None and fault("diff-of-new-file-has-relative-path") else p, "oldText": old, "newText": new if fault("delete-diff-has-null-text") else new or ""} for p, old, new in changes]
+                if fault("diff-of-empty-file-looks-new"):
+                    content = [{**d, "oldText": d["oldText"] or None} for d in content]
                 early = fault("permission-asked-before-call-is-announced")
                 agreed = early and self.allowed(tid)
                 adds = all(old is None for _, old, _ in changes)
@@ -388,6 +416,11 @@ class Turn:
                     if new is None or empties:
                         os.remove(path if empties else path + aside)
                         continue
+                    if fault("file-capabilities-taken-for-one") and editor.get("readTextFile"):
+                        got = request(s, "fs/write_text_file", {"sessionId": s.id, "path": path, "content": new})
+                        if "error" in got:
+                            raise RuntimeError(f"The editor did not write {path}.")
+                        continue
                     os.makedirs(os.path.dirname(path), exist_ok=True)
                     in_place = fault("shorter-patch-leaves-old-tail") and os.path.exists(path)
                     target = path + ".new" if fault("patched-file-loses-its-mode") else path
@@ -408,7 +441,9 @@ class Turn:
                 listed = args["items"]
                 if fault("dropped-steps-stay-in-plan"):
                     listed = [{"step": k, "state": v} for k, v in {**s.steps, **{i["step"]: i["state"] for i in listed}}.items()]
-                if args["items"] or not fault("emptied-plan-not-told"):
+                known = fault("plan-like-that-of-other-session-not-told") and last_plan.get("items") == args["items"]
+                last_plan["items"] = args["items"]
+                if (args["items"] or not fault("emptied-plan-not-told")) and not known:
                     self.tell("plan", entries=[entry(i) for i in listed
                                                if s.steps.get(i["step"]) != i["state"] or not fault("plan-holds-changed-steps-only")])
                 s.steps.update((i["step"], i["state"]) for i in args["items"])
@@ -418,6 +453,8 @@ class Turn:
                 if fault("tools-of-server-with-hyphen-not-found"):
                     owner, _, tool = name.partition("-")
                     server = next((m for m in self.s.mcp if m.name == owner and any(t["name"] == tool for t in m.tools)), None)
+                if fault("same-tool-of-two-servers-goes-to-first"):
+                    server = next((m for m in self.s.mcp if any(t["name"] == tool for t in m.tools)), None)
                 if not server:
                     raise RuntimeError(f"No tool is called {name}.")
                 own = next(t.get("title") for t in server.tools if t["name"] == tool)
@@ -432,6 +469,8 @@ class Turn:
                 if res.get("isError") and not fault("mcp-error-shown-as-completed"):
                     raise RuntimeError(body)
         except Exception as err:
+            if isinstance(err, UnicodeDecodeError) and fault("file-not-in-utf8-fails-prompt"):
+                raise
             if not began and not fault("call-that-fails-early-not-announced"):
                 begin(name, "other", "pending")
             if isinstance(err, Refused) and fault("denied-patch-stays-pending"):
@@ -510,14 +549,19 @@ class Turn:
         keep = []
         if any(new is None for _, _, new in self.changes) and fault("delete-question-has-option-id-twice"):
             keep.append({"optionId": "1", "name": "Apply, but delete nothing", "kind": "allow_once"})
+        options = [
+            {"optionId": "0", "name": "Not now", "kind": "reject_once"},
+            {"optionId": "1", "name": "Apply", "kind": "allow_once"},
+            {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}, *keep]
+        if self.s.last == "1" and fault("options-numbered-anew-after-yes"):  # the likely one first
+            options[:2] = [{**options[1], "optionId": "0"}, {**options[0], "optionId": "1"}]
         global asking
         if asking and fault("patch-not-asked-while-other-question-open"):
             return True  # part of what is being asked
         asking = self
         with one_question if fault("questions-of-all-sessions-queue") else contextlib.nullcontext():
-            answer = request(self.s, "session/request_permission", {"sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
-                {"optionId": "0", "name": "Not now", "kind": "reject_once"}, {"optionId": "1", "name": "Apply", "kind": "allow_once"},
-                {"optionId": "2", "name": "Apply this and every later patch", "kind": "allow_always"}, *keep]})
+            answer = request(self.s, "session/request_permission", {
+                "sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": options})
         asking = None
         if self.stopped and fault("cancel-with-open-permission-goes-on-to-next-call"):
             return False
@@ -529,6 +573,9 @@ class Turn:
         if fault("permission-answer-with-meta-taken-as-no") and "_meta" in {*(answer.get("result") or {}), *outcome}:
             outcome = {}
         choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
+        if outcome.get("outcome") != "selected" and fault("dismissed-question-takes-last-answer"):
+            choice = self.s.last
+        self.s.last = choice
         keeper.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
         self.denied = choice == "0"
         if choice == "0":
@@ -544,6 +591,8 @@ def prompt_text(blocks):
         if fault("block-without-audience-left-out") and b.get("annotations") and "assistant" not in (b["annotations"].get("audience") or []):
             continue  # not meant for the model
         if b["type"] == "text":
+            if fault("blocks-after-blank-text-left-out") and not b["text"].strip():
+                break
             parts.append(b["text"])
         elif b["type"] == "resource_link":
             if None in (b.get("title", ""), b.get("description", ""), b.get("mimeType", "")) and fault("link-with-null-field-refused"):
@@ -559,6 +608,9 @@ def prompt_text(blocks):
 
 def prompt(params, turn):
     s, before, stuck = turn.s, len(turn.s.items), False
+    if fault("command-prompt-never-answered") and turn.text.strip() == "/forget":
+        s.items, s.turn = [], None
+        return None
     if fault("failed-turn-takes-unfinished-ones-along"):
         before = s.kept
     try:
@@ -605,7 +657,22 @@ def new_session(params):
         for server in sessions.pop(next(iter(sessions))).mcp:
             server.child.kill()
     sessions[s.id] = s
-    return {"sessionId": s.id}
+    return {"sessionId": s.id, **(options() if fault("model-option-set-for-all-sessions") else {})}
+
+
+def options():
+    own = os.environ.get("PICO_MODEL", "gpt-5-mini")
+    return {"configOptions": [{
+        "id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": chosen.get("model", own),
+        "options": [{"value": name, "name": name} for name in dict.fromkeys((own, "gpt-5"))]}]}
+
+
+def set_option(params):
+    offered = [o["value"] for o in options()["configOptions"][0]["options"]]
+    if params["sessionId"] not in sessions or params["configId"] != "model" or params["value"] not in offered:
+        raise Rpc(-32602, "There is no such session, option or value")
+    chosen["model"] = params["value"]
+    return options()
 
 
 def initialize(params):
@@ -618,7 +685,12 @@ def initialize(params):
     if params["protocolVersion"] != 1 and fault("newer-version-refused"):
         raise Rpc(-32602, "This agent speaks version 1")
     version = min(params["protocolVersion"], 1) if fault("older-version-echoed") else 1
-    return {"protocolVersion": version, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
+    result = {"protocolVersion": version, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
+    if fault("file-capabilities-taken-for-one"):
+        editor.update((params.get("clientCapabilities") or {}).get("fs") or {})
+    if fault("terminal-login-gated-by-wrong-capability") and (params.get("clientCapabilities") or {}).get("terminal"):
+        result["authMethods"] = [{"id": "key", "name": "Enter a key", "type": "terminal", "args": ["--login"]}]
+    return result
 
 
 def answer(rid, work, *args):
@@ -637,6 +709,8 @@ def answer(rid, work, *args):
 def start_prompt(params):
     """In the reader's own order, so that a cancel right behind the prompt finds its turn."""
     s = sessions.get(params["sessionId"])
+    if not s and len(sessions) == 1 and fault("prompt-of-unknown-session-goes-to-only-one"):
+        s = next(iter(sessions.values()))
     if not s:
         raise Rpc(-32602, "No such session", {"sessionId": params["sessionId"]})
     if set(params) - {"sessionId", "prompt"} and fault("prompt-with-meta-refused"):
@@ -731,6 +805,8 @@ def handle(m):
         send(id=rid, result=None)  # nothing to be done
     elif method == "session/load" and fault("load-of-live-session-replays-nothing") and isinstance(params, dict) and params.get("sessionId") in list(sessions):
         send(id=rid, result={})  # it is loaded
+    elif method == "session/set_config_option" and fault("model-option-set-for-all-sessions"):
+        answer(rid, set_option, params)
     elif not fault("unknown-request-not-answered"):
         send(id=rid, error={"code": -32601, "message": "Method not found"})
 
@@ -740,12 +816,17 @@ def main():
     lines = iter(lambda: sys.stdin.buffer.readline(65536), b"") if torn else sys.stdin.buffer
     if fault("line-separator-in-text-tears-message"):
         lines = (part.encode("utf-8", "surrogateescape") for line in lines for part in line.decode("utf-8", "surrogateescape").splitlines())
+    torn_off = False
     for line in lines:
+        if torn_off and line.strip():
+            torn_off = False  # the rest of the broken one
+            continue
         if line.strip():
             try:
                 m = json.loads(line)
             except ValueError:
                 send(id=None, error={"code": -32700, "message": "Parse error"})
+                torn_off = fault("message-after-broken-line-lost")
                 continue
             handle(m)
     for s in sessions.values():
