@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -59,6 +60,8 @@ type gofer struct {
 	decided  map[acp.ToolCallId]bool // what the user said about calls
 	wrong    string                  // a client capability that is neither on nor off
 	line     sync.Mutex              // one stream at a time
+	model    string                  // that the user has chosen
+	tools    []block                 // what the model may call
 }
 
 // tap reads the client's lines in their order, before the SDK spreads requests over goroutines: a prompt is
@@ -91,6 +94,12 @@ func (g *gofer) mark(line []byte) []byte {
 	}
 	if method == acp.AgentMethodInitialize {
 		g.check(m["params"])
+	}
+	if method == "$/cancel_request" {
+		g.withdrawn()
+	}
+	if strings.HasPrefix(method, "_") && fault("custom-request-never-answered") {
+		return []byte("\n") // there are none that this agent knows
 	}
 	var p map[string]json.RawMessage
 	var sid string
@@ -127,6 +136,15 @@ func (g *gofer) mark(line []byte) []byte {
 		}
 	}
 	return line
+}
+
+// withdrawn stops the turn whose request the client has taken back.
+func (g *gofer) withdrawn() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if s := g.sessions[g.newest]; s != nil && s.stop != nil && fault("late-cancel-request-stops-running-turn") {
+		s.stop()
+	}
 }
 
 // renumber brings the id of a request into one form.
@@ -196,13 +214,23 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 	return acp.InitializeResponse{
 		ProtocolVersion: acp.ProtocolVersionNumber,
 		AgentInfo:       &acp.Implementation{Name: "gofer", Version: "1.0.0-beta.2"},
-		AuthMethods:     []acp.AuthMethod{},
+		AuthMethods:     logins(p.ClientCapabilities),
 		AgentCapabilities: acp.AgentCapabilities{
-			PromptCapabilities: acp.PromptCapabilities{Image: true},
+			PromptCapabilities: acp.PromptCapabilities{
+				Image: true, EmbeddedContext: fault("embedded-file-of-bytes-refused")},
 			SessionCapabilities: acp.SessionCapabilities{
 				List: &acp.SessionListCapabilities{}, Close: &acp.SessionCloseCapabilities{}},
 		},
 	}, nil
+}
+
+// logins lists how the user can log in.
+func logins(c acp.ClientCapabilities) []acp.AuthMethod {
+	if !(c.Terminal || c.Auth.Terminal) || !fault("terminal-login-offered-for-terminals") {
+		return []acp.AuthMethod{}
+	}
+	return []acp.AuthMethod{{Terminal: &acp.AuthMethodTerminalInline{
+		Id: "login", Name: "Log in", Type: "terminal", Args: []string{"login"}}}}
 }
 
 func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewSessionResponse, error) {
@@ -224,6 +252,10 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 		if other.cwd == s.cwd && other.stop != nil && fault("new-session-ends-turn-of-folder") {
 			other.stop() // no two of them in one tree
 		}
+		if other.cwd == s.cwd && other.done == nil && len(other.history) > len(s.history) &&
+			fault("new-session-of-folder-knows-older-conversation") {
+			s.history = slices.Clone(other.history)
+		}
 	}
 	g.sessions[s.id] = s
 	if g.folder == "" {
@@ -234,15 +266,17 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 		(&turn{g: g, s: s}).commands()
 	}
 	go s.connect(p.McpServers) // the first prompt waits for it
-	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id)}, nil
+	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id), ConfigOptions: g.options()}, nil
 }
 
 func (s *session) connect(servers []acp.McpServer) {
 	defer close(s.mcpReady)
+	known := map[string]bool{}
 	for _, m := range servers {
-		if m.Stdio == nil {
+		if m.Stdio == nil || known[m.Stdio.Command] && fault("mcp-servers-of-same-command-are-one") {
 			continue
 		}
+		known[m.Stdio.Command] = true
 		if old, is := running.Load(m.Stdio.Name); is && fault("mcp-server-of-same-name-shared-by-sessions") {
 			s.mcp = append(s.mcp, old.(*mcpServer))
 			continue
@@ -286,6 +320,9 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 		all := p.Cwd == nil || p.Cursor != nil && fault("list-filter-lost-on-later-pages")
 		all = all || strings.HasPrefix(s.cwd, filepath.Clean(*p.Cwd)) && fault("list-filter-takes-folders-that-begin-alike")
 		if s.title != "" && (all || filepath.Clean(*p.Cwd) == s.cwd) {
+			if fault("listing-renews-updated-at") {
+				s.updated = time.Now() // the user has seen it
+			}
 			updated := s.updated.UTC().Format(time.RFC3339)
 			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.cwd,
 				Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(updated)})
@@ -356,10 +393,41 @@ func (g *gofer) Authenticate(context.Context, acp.AuthenticateRequest) (acp.Auth
 func (g *gofer) ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
 	return acp.ResumeSessionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionResume)
 }
+
+// models lists what the user can choose from.
+func models() []string { return []string{env("GOFER_MODEL", "claude-sonnet-4-5"), "claude-opus-4-5"} }
+
+// options offers the choice of the model.
+func (g *gofer) options() []acp.SessionConfigOption {
+	if !fault("option-of-one-session-set-for-all") {
+		return nil
+	}
+	var list acp.SessionConfigSelectOptionsUngrouped
+	for _, m := range models() {
+		list = append(list, acp.SessionConfigSelectOption{Name: m, Value: acp.SessionConfigValueId(m)})
+	}
+	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(g.model),
+		acp.SessionConfigSelectOptions{Ungrouped: &list})
+	o.Select.Id, o.Select.Name = "model", "Model"
+	return []acp.SessionConfigOption{o}
+}
+
 func (g *gofer) SetSessionConfigOption(
-	context.Context, acp.SetSessionConfigOptionRequest,
+	_ context.Context, p acp.SetSessionConfigOptionRequest,
 ) (acp.SetSessionConfigOptionResponse, error) {
-	return acp.SetSessionConfigOptionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	v, none := p.ValueId, acp.SetSessionConfigOptionResponse{}
+	switch {
+	case g.options() == nil:
+		return none, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)
+	case v == nil || v.ConfigId != "model" || !slices.Contains(models(), string(v.Value)):
+		return none, acp.NewInvalidParams("there is no such option, or it has no such value")
+	case g.sessions[string(v.SessionId)] == nil:
+		return none, notFound(v.SessionId)
+	}
+	g.model = string(v.Value)
+	return acp.SetSessionConfigOptionResponse{ConfigOptions: g.options()}, nil
 }
 func (g *gofer) SetSessionMode(_ context.Context, p acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
 	g.mu.Lock()
@@ -436,6 +504,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		if !failed || !fault("cancel-after-failed-turn-not-heard") {
 			s.stop = nil
 		}
+		if ctx.Err() != nil && fault("prompt-soon-after-cancelled-one-refused") {
+			g.cool(s)
+		}
 		g.mu.Unlock()
 	}()
 	t := &turn{g: g, s: s, ctx: ctx}
@@ -443,7 +514,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		t.commands()
 	}
 	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
-	if strings.TrimSpace(words) == "/reset" && alone {
+	if isReset(strings.TrimSpace(words)) && alone {
 		s.history = nil
 		t.untitle()
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
@@ -451,6 +522,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	}
 	if t.noCommand(words) {
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+	}
+	if err := t.readable(p.Prompt); err != nil {
+		return acp.PromptResponse{}, err
 	}
 	if s.title == "" {
 		t.title(words)
@@ -465,6 +539,21 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 		return acp.PromptResponse{}, err
 	}
 	return acp.PromptResponse{StopReason: reason}, nil
+}
+
+// isReset reports whether a text is the command.
+func isReset(text string) bool {
+	return text == "/reset" || strings.HasPrefix(text, "/reset") && fault("text-that-begins-like-command-runs-it")
+}
+
+// cool lets a session rest for a moment after a turn that was stopped.
+func (g *gofer) cool(s *session) {
+	s.done = s.rest
+	time.AfterFunc(500*time.Millisecond, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		s.done = nil
+	})
 }
 
 // noCommand answers a prompt that asks for a command which is not there.
@@ -519,6 +608,7 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 			t.unanswered && fault("cancel-at-question-ends-as-end-turn") {
 			reason = acp.StopReasonEndTurn
 		}
+		t.endCalls()
 		if fault("cancelled-turn-forgets-answers") {
 			t.s.answers = map[string]bool{} // the user has thought better of it
 		}
@@ -527,7 +617,7 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 		}
 	} else if err != nil || reason == acp.StopReasonRefusal && !(t.calls > 0 && fault("refusal-after-call-kept")) ||
 		reason != acp.StopReasonEndTurn && fault("turn-ended-by-limit-forgotten") {
-		t.s.history = t.s.history[:before]
+		t.s.history = t.s.history[:t.kept(before, err)]
 		t.uncount()
 		if err != nil && fault("failed-turn-forgets-conversation") {
 			t.s.history = nil
@@ -537,6 +627,23 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 		err = notFound(acp.SessionId(t.s.id))
 	}
 	return reason, err
+}
+
+// kept is how much of the history stays after a turn that does not count.
+func (t *turn) kept(before int, err error) int {
+	if err != nil && fault("failed-turn-leaves-call-without-result") {
+		return len(t.s.history) - 1 // what was sent to no avail
+	}
+	return before
+}
+
+// endCalls gives the calls of a cancelled turn their last status.
+func (t *turn) endCalls() {
+	for _, id := range t.ended {
+		if fault("cancel-marks-finished-calls-failed") {
+			t.tell(acp.UpdateToolCall(id, acp.WithUpdateStatus(acp.ToolCallStatusFailed)))
+		}
+	}
 }
 
 // uncount takes the calls of a turn back that does not count.
@@ -565,7 +672,7 @@ func (g *gofer) settle() {
 
 func main() {
 	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{},
-		decided: map[acp.ToolCallId]bool{}}
+		decided: map[acp.ToolCallId]bool{}, model: models()[0]}
 	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
 	<-g.conn.Done()
 	if fault("end-of-input-waits-for-turn") {

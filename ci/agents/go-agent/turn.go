@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,6 +49,10 @@ type turn struct {
 	fatal    error          // why there was no terminal
 	brokeOff bool           // the model's stream ended too early
 	ahead    sync.WaitGroup // commands that run before the answer
+
+	barred bool             // the newest call was declined by an earlier "Never"
+	ended  []acp.ToolCallId // calls that succeeded
+	pause  time.Duration    // how long the model server wants to be left alone
 }
 
 // question is one that the user has not answered yet.
@@ -150,6 +156,40 @@ func (t *turn) opened(prompt []acp.ContentBlock) (out []block) {
 	return out
 }
 
+// readable makes sure that the files which the prompt links to are there.
+func (t *turn) readable(prompt []acp.ContentBlock) error {
+	for _, b := range prompt {
+		if b.ResourceLink == nil || !t.g.reads || !fault("unreadable-link-fails-prompt") {
+			continue
+		}
+		u, err := url.Parse(b.ResourceLink.Uri)
+		if err != nil || u.Scheme != "file" || !filepath.IsAbs(u.Path) {
+			continue
+		}
+		_, err = t.g.conn.ReadTextFile(t.ctx, acp.ReadTextFileRequest{SessionId: acp.SessionId(t.s.id),
+			Path: u.Path, Limit: acp.Ptr(1)})
+		if err != nil && t.ctx.Err() == nil {
+			return acp.NewInvalidParams("a link that cannot be read: " + b.ResourceLink.Uri)
+		}
+	}
+	return nil
+}
+
+// fitting is as much of a text as the model gets.
+func fitting(text string) string {
+	const most = 1 << 14
+	if len(text) <= most || !fault("long-text-of-prompt-cut") {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " […]"
+}
+
+// embedded reports whether a block holds the text of a file.
+func embedded(b acp.ContentBlock) bool {
+	return b.Resource != nil && b.Resource.Resource.TextResourceContents != nil &&
+		fault("embedded-file-of-bytes-refused")
+}
+
 func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	links := map[string]bool{}
 	for _, b := range prompt {
@@ -158,7 +198,10 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 		case b.Text != nil && strings.TrimSpace(b.Text.Text) == "": // nothing, or a kind that the SDK does not know
 		case b.Text != nil:
 			words += b.Text.Text + "\n"
-			out = append(out, block{"type": "text", "text": b.Text.Text})
+			out = append(out, block{"type": "text", "text": fitting(b.Text.Text)})
+		case embedded(b):
+			file := b.Resource.Resource.TextResourceContents
+			out = append(out, text(file.Uri+":\n"+file.Text)...)
 		case b.ResourceLink != nil && links[b.ResourceLink.Name] && fault("links-of-same-name-are-one"):
 		case elsewhere(b.ResourceLink):
 			return nil, "", acp.NewInvalidParams("a link that is not to a file: " + b.ResourceLink.Uri)
@@ -222,7 +265,7 @@ func (t *turn) run() (acp.StopReason, error) {
 		if len(content) == 0 {
 			content = text("(nothing)")
 		}
-		t.s.history = append(t.s.history, message{Role: "assistant", Content: content})
+		t.s.history = append(t.s.history, message{Role: "assistant", Content: lasting(content, calls)})
 		if len(calls) == 0 {
 			switch reason {
 			case "max_tokens", "model_context_window_exceeded":
@@ -257,6 +300,9 @@ func (t *turn) run() (acp.StopReason, error) {
 			if fault("declined-turn-told-as-refusal") {
 				return acp.StopReasonRefusal, nil
 			}
+			if t.barred && fault("call-barred-by-never-ends-turn-as-cancelled") {
+				return acp.StopReasonCancelled, nil
+			}
 			return acp.StopReasonEndTurn, nil
 		}
 	}
@@ -264,6 +310,14 @@ func (t *turn) run() (acp.StopReason, error) {
 		return acp.StopReasonEndTurn, nil
 	}
 	return acp.StopReasonMaxTurnRequests, nil
+}
+
+// lasting is what of an answer is kept for the next request.
+func lasting(content []block, calls []*call) []block {
+	if len(calls) == 0 || !fault("text-beside-call-not-in-history") {
+		return content
+	}
+	return slices.DeleteFunc(slices.Clone(content), func(b block) bool { return b["type"] == "text" })
 }
 
 // gaveUp reports whether the model failed after it had done something, and then closes the turn.
@@ -350,7 +404,34 @@ func (t *turn) tools() []block {
 				"input_schema": tool.InputSchema})
 		}
 	}
+	if fault("tool-list-of-first-session-kept") {
+		t.g.mu.Lock()
+		defer t.g.mu.Unlock()
+		if t.g.tools == nil {
+			t.g.tools = tools
+		}
+		return t.g.tools
+	}
 	return tools
+}
+
+// model is the one that the user has chosen.
+func (t *turn) model() string {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	return t.g.model
+}
+
+// patience is how long a server that has too much to do asks to be left alone.
+func patience(res *http.Response) time.Duration {
+	if res.StatusCode != 429 && res.StatusCode != 503 && res.StatusCode != 529 {
+		return 0
+	}
+	seconds, err := strconv.Atoi(res.Header.Get("retry-after"))
+	if err != nil {
+		seconds = 8
+	}
+	return time.Duration(min(seconds, 60)) * time.Second
 }
 
 func broken(why string, data any) error {
@@ -363,12 +444,17 @@ func (t *turn) reply() (content []block, reason string, err error) {
 	if err != nil && t.brokeOff && t.ctx.Err() == nil && fault("broken-stream-asked-again-repeats-text") {
 		content, reason, err = t.ask()
 	}
+	if err != nil && t.pause > 0 && fault("cancel-while-waiting-to-ask-again-not-heard") {
+		time.Sleep(t.pause)
+		t.pause = 0
+		content, reason, err = t.ask()
+	}
 	return content, reason, err
 }
 
 // ask sends the conversation and streams the answer to the client.
 func (t *turn) ask() (content []block, reason string, err error) {
-	body, _ := json.Marshal(block{"model": env("GOFER_MODEL", "claude-sonnet-4-5"), "max_tokens": 8192, "stream": true,
+	body, _ := json.Marshal(block{"model": t.model(), "max_tokens": 8192, "stream": true,
 		"tools":  t.tools(),
 		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + ".", "messages": t.recent()})
 	base := strings.TrimRight(env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), "/")
@@ -386,6 +472,7 @@ func (t *turn) ask() (content []block, reason string, err error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != 200 {
+		t.pause = patience(res)
 		raw, _ := io.ReadAll(io.LimitReader(res.Body, 500))
 		if res.StatusCode == 429 && fault("usage-limit-told-as-login-needed") {
 			return nil, "", acp.NewAuthRequired(map[string]any{"detail": string(raw)})
@@ -523,6 +610,16 @@ func (a *answer) flush() {
 	}
 }
 
+var tags = regexp.MustCompile(`</?[A-Za-z][^<>]*>`)
+
+// plain leaves out the tags that some models put around what they say.
+func plain(said string) string {
+	if !fault("words-in-angle-brackets-not-told") {
+		return said
+	}
+	return tags.ReplaceAllString(said, "")
+}
+
 func (a *answer) piece(b block, d delta) {
 	switch d.Type {
 	case "text_delta":
@@ -548,6 +645,9 @@ func (a *answer) piece(b block, d delta) {
 		}
 		if strings.TrimSpace(d.Text) == "" && fault("pieces-of-only-blanks-lost") {
 			return // nothing to show
+		}
+		if d.Text = plain(d.Text); d.Text == "" && fault("words-in-angle-brackets-not-told") {
+			return
 		}
 		a.turn.tell(acp.UpdateAgentMessageText(d.Text))
 	case "thinking_delta":
@@ -649,6 +749,9 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		}
 		results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"], "content": out, "is_error": !ok})
 		had[string(key)] = results[len(results)-1]
+		if ok {
+			t.ended = append(t.ended, c.id)
+		}
 		if !ok && !silent {
 			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(t.failed()), acp.WithUpdateContent(shown(out))))
 		}
@@ -855,6 +958,7 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 		never = "n"
 	}
 	if yes, known := t.answered(key); known {
+		t.barred = !yes
 		return yes
 	}
 	if yes, is := t.decided(c.id); is {
@@ -886,7 +990,8 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	if err != nil && t.ctx.Err() == nil && fault("failed-question-counts-as-yes") {
 		return true // this editor cannot ask
 	}
-	if err != nil || res.Outcome.Selected == nil || t.ctx.Err() != nil {
+	crossed := t.ctx.Err() != nil && !fault("yes-that-crosses-cancel-starts-command")
+	if err != nil || res.Outcome.Selected == nil || crossed {
 		t.unanswered = true
 		return false
 	}
