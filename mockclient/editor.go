@@ -164,8 +164,9 @@ func (e *Editor) Agent() *Agent { return e.agent }
 // answers and terminals.
 func (e *Editor) Close(ctx context.Context) Shutdown { return e.agent.Stop(ctx) }
 
-// SetPolicy replaces the permission policy for requests not decided yet. A policy
-// with the same Remember takes over the remembered answers.
+// SetPolicy replaces the permission policy. Requests that are already decided keep
+// their answer. If p has the same Remember as the old policy, remembered answers
+// stay valid.
 func (e *Editor) SetPolicy(p *Policy) {
 	p = cmp.Or(p, &Policy{})
 	e.mu.Lock()

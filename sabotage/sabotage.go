@@ -64,8 +64,8 @@ func parse(name, text string) (list []Mutation, err error) {
 	return list, err
 }
 
-// Find returns the mutation that a command line names: a name in the table, a
-// FILE with only one mutation, or FILE:NAME.
+// Find returns the mutation called name. A name that is not in the table is
+// FILE:NAME, or the name of a file with only one mutation.
 func Find(name string) (m Mutation, err error) {
 	if m, ok := lists.Find(All(), func(m Mutation) bool { return m.Name == name }); ok {
 		return m, nil

@@ -104,10 +104,10 @@ func (e *timerError) Error() string {
 // most is the longest that a timeout can become on a busy machine, as a multiple of its normal length.
 const most = 4
 
-// patient returns a context that ends after d, plus the time that processes of this machine waited for a processor;
-// starved returns the sum of that time. It ends after four times d at the latest, and before ctx ends unless d is
-// longer. If the agent is still when d is over, it waits for something other than a processor. It then gets half of d
-// more, and nothing more if it is still again. A nil still skips that test.
+// patient returns a context with a timeout of d that is longer on a busy machine: starved returns the total time that
+// processes of this machine have waited for a processor, and the timeout is extended by what was added to it. The limit
+// is four times d. still reports that the agent uses no processor time, so more time would not help: the extension is
+// then half of d, once. A nil still means no such test. The context ends before ctx unless d is longer.
 func patient(
 	ctx context.Context, d time.Duration, cause error, starved func() time.Duration, still func() bool,
 ) (context.Context, context.CancelFunc) {

@@ -79,9 +79,9 @@ var _ = Describe("init", func() {
 		Entry("how it is logged in to", "exec AGENT --liberty login-first", 0,
 			`# The agent requires a login; its methods: \w.*\.\nauth: [\w-]+\n`, `\nmodel: {wire: openai-chat}\n`),
 		Entry("that it did not reach its model", "unset OPENAI_BASE_URL; exec AGENT", 2,
-			`# missing: the agent did not reach the fake model, \$LLM\.`, `# missing: the agent's first turn failed: `),
+			`# missing: the agent did not reach the fake model, \$LLM\.`, `# incomplete: the agent's first turn failed: `),
 		Entry("that it did not start", "exit 3", 1,
-			`# missing: the agent's first turn failed: expected an (answer to initialize|agent that reads its input)`),
+			`# incomplete: the agent's first turn failed: expected an (answer to initialize|agent that reads its input)`),
 	)
 
 	It("asks at a terminal for what the command line and the repository leave open", func() {

@@ -258,8 +258,8 @@ func text(s string) string {
 	return strings.NewReplacer("<", "&lt;", "*", "\\*", "_", "\\_", "|", "\\|", "\n", " ").Replace(s)
 }
 
-// v2Page returns the reference of version 2 of ACP: the words that version 1 does not have, and the rules,
-// requirements, faults and liberties of version 2.
+// v2Page returns the reference page of ACP version 2: its rules, requirements, faults and liberties, and the scenario
+// words that only version 2 has.
 func v2Page() string {
 	first, p, kept := acp.V1(), acp.V2(), invariants.Kept()
 	return page("acp-v2") + wordsOf(p, first.Words, first.Kinds) + bothSides(p.Rules, "Rules about the", seenBy) +

@@ -224,7 +224,7 @@ func (s shown) profileText() string {
 		say("The agent advertises these capabilities: %s.", strings.Join(can, ", "))
 	}
 	if s.why != "" {
-		say("missing: the agent's first turn failed: %s", oneLine(s.why))
+		say("incomplete: the agent's first turn failed: %s", oneLine(s.why))
 	}
 	say("To accept today's failures, run acp-test run --baseline-write FILE and name it here:\n" +
 		"known-failures: FILE")

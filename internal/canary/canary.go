@@ -137,6 +137,10 @@ const staying = time.Minute
 // another token.
 const Other = "CANARY_OTHER"
 
+// Paged is the variable that, if set, makes a server over stdio list its tools in
+// pages of one.
+const Paged = "CANARY_PAGED"
+
 // slowness is the delay of a slow server: longer than an agent needs for a turn
 // without the server, shorter than any agent waits for a server.
 const slowness = time.Second
@@ -144,12 +148,16 @@ const slowness = time.Second
 // Sighting is one contact with the server.
 type Sighting struct {
 	// What is "initialized" (an MCP client shook hands; once for each process of
-	// a server over stdio), "listed" (it asked for the tools) or "called".
+	// a server over stdio), "listed" (it asked for the tools, or for their first
+	// page), "called", or "left" (it gave up a call with the text Hang, by a
+	// notification or by the end of the connection).
 	What string `json:"what"`
 	// Text is the argument of a call, and Said the text of its result; "" if the
 	// result has none or reports a failure.
 	Text string `json:"text,omitempty"`
 	Said string `json:"said,omitempty"`
+	// Open reports whether the server answers the call only once it is given up.
+	Open bool `json:"open,omitempty"`
 	// Token reports whether the token and its additions arrived, by the variable
 	// or the header.
 	Token bool `json:"token"`
@@ -162,14 +170,19 @@ type Sighting struct {
 // as old as MCP, the second is from versions of MCP without a session.
 var greetings = []string{"initialize", "server/discover"}
 
-func newServer(token string, arrived func(context.Context, mcp.Request) bool, see func(Sighting)) *mcp.Server {
-	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, nil)
+// Tools are the names of the tools, in the order in which the server lists them.
+var Tools = []string{Rest, Tool}
+
+func newServer(
+	token string, page int, arrived func(context.Context, mcp.Request) bool, see func(Sighting),
+) *mcp.Server {
+	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, &mcp.ServerOptions{PageSize: page})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 			switch {
 			case slices.Contains(greetings, method):
 				see(Sighting{What: "initialized", Token: arrived(ctx, r)})
-			case method == "tools/list":
+			case method == "tools/list" && firstPage(r):
 				see(Sighting{What: "listed", Token: arrived(ctx, r)})
 			}
 			return next(ctx, method, r)
@@ -181,13 +194,14 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 	mcp.AddTool(server, &mcp.Tool{Name: Tool, Description: "Answers with the text it is given, and a word of its own."},
 		func(ctx context.Context, r *mcp.CallToolRequest, in song) (*mcp.CallToolResult, any, error) {
 			text := token + ": " + in.Text
-			s := Sighting{What: "called", Text: in.Text, Token: arrived(ctx, r)}
+			s := Sighting{What: "called", Text: in.Text, Open: in.Text == Hang, Token: arrived(ctx, r)}
 			if !slices.Contains([]string{Crash, Hang, Fail, Silent}, in.Text) {
 				s.Said = text
 			}
 			see(s)
 			if in.Text == Hang {
 				<-ctx.Done()
+				see(Sighting{What: "left", Text: Hang, Token: s.Token})
 				return nil, nil, ctx.Err()
 			}
 			if strings.HasPrefix(in.Text, Late) {
@@ -209,6 +223,12 @@ func newServer(token string, arrived func(context.Context, mcp.Request) bool, se
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil, nil
 		})
 	return server
+}
+
+// firstPage reports whether a request for the tools names no page.
+func firstPage(r mcp.Request) bool {
+	p, ok := r.GetParams().(*mcp.ListToolsParams)
+	return !ok || p == nil || p.Cursor == ""
 }
 
 // Stdio returns the entry of session/new for a canary that is started as a
@@ -280,7 +300,11 @@ func Main(
 			select {} // no answer, not even while the process ends
 		}
 	}
-	server := newServer(token, func(context.Context, mcp.Request) bool {
+	page := 0 // the default, more than it has tools
+	if getenv(Paged) != "" {
+		page = 1
+	}
+	server := newServer(token, page, func(context.Context, mcp.Request) bool {
 		return token != "" && filepath.Base(getenv("HOME")) == home && asGiven(args[1:], lookup)
 	}, see)
 	if getenv(Slow) != "" {
@@ -376,7 +400,7 @@ func Start(token string) (*Server, error) {
 		extra := r.GetExtra()
 		return extra != nil && extra.Header.Get(Header) == token
 	}
-	server := newServer(token, arrived, s.see)
+	server := newServer(token, 0, arrived, s.see)
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 	s.http = &http.Server{Handler: loopback.Guard(mux), ReadHeaderTimeout: 10 * time.Second}

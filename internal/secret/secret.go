@@ -65,7 +65,7 @@ func New(env ...string) *Finder {
 	return f
 }
 
-// Add makes a value a known secret.
+// Add makes f find a value from now on. Values that are too short are ignored.
 func (f *Finder) Add(value string) {
 	value = strings.TrimSpace(value)
 	if len(value) < shortest || slices.Contains(f.values, value) {

@@ -24,6 +24,7 @@ const (
 	keptFile    = "kept: text of a file"
 	keptSetting = "kept: setting"
 	keptHistory = "kept: history"
+	keptApart   = "kept: history of its own"
 )
 
 func interludes() []interlude {
@@ -89,6 +90,7 @@ func (w *writer) keptPairs(add func(a, b string)) {
 		{keptFile, w.edits() && w.works("read_file")},
 		{keptSetting, len(w.Modes)+len(w.Options) > 0},
 		{keptHistory, w.ways("fork", "load", "resume")},
+		{keptApart, w.has("several")},
 	} {
 		for _, i := range interludes() {
 			if k.can && i.can(w) {

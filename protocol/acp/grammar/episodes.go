@@ -143,6 +143,12 @@ func (w *writer) atOnce() {
 	}
 	w.covered("at once", how)
 	told := []string{pair[0].told, pair[1].told}
+	if how == "new" {
+		w.check("", "goes-on")
+		for _, c := range pair {
+			w.between(c, keptApart)
+		}
+	}
 	for i, c := range pair {
 		w.check("", "goes-on")
 		w.plainTurn(c)
@@ -171,6 +177,20 @@ func (w *writer) serversApart() {
 	w.covered("servers apart", "close")
 	w.between(stays, keptServers)
 	w.sings(stays)
+}
+
+// endsConnecting ends the agent's input while the agent connects to an MCP server that never answers. The agent must
+// end all the same. No further lines may follow.
+func (w *writer) endsConnecting() {
+	begun := w.name("mute")
+	w.Add(`mcp run mute sh -c 'touch "$0"; exec cat > /dev/null' %s`,
+		script.Join(script.Variable("WORK"), script.Text("/"+begun)))
+	w.Add("session new %s wait=no as %s", w.name("s"), w.name("N"))
+	w.Add("await file %s", begun)
+	w.Add("close-stdin")
+	w.covered("opening", "end of input")
+	w.check("STDIO-007", "leaves-a-mute-server")
+	w.Add("await exit")
 }
 
 // sings writes a turn in which the model calls the session's MCP server.

@@ -86,6 +86,9 @@ func (s Session) written() *writer {
 		}
 	}
 	w.length = length
+	if w.r = s.Random(length); w.has("servers") && w.has("process") && w.works("mcp") && !w.without("e") && w.one(6) {
+		w.endsConnecting()
+	}
 	return w
 }
 
@@ -93,7 +96,7 @@ func (s Session) written() *writer {
 // largest part first.
 func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
 	return func() (out []sweep.DrawnSession) {
-		parts := []string{"s", "w"}
+		parts := []string{"e", "s", "w"}
 		var whole []string
 		for i := range w.length {
 			if n := strconv.Itoa(i); !s.without(n) {

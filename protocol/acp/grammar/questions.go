@@ -142,6 +142,10 @@ func (w *writer) askedAtOnce() {
 		w.cancelsOneOf(a, b, of)
 		return
 	}
+	if w.has("stops") && w.one(3) {
+		w.cancelsTheSecond(a, b, ask, first)
+		return
+	}
 	w.folder = b.folder()
 	second, _ := w.call(of)
 	how := pick(w.r, w.Tools[of].once())
@@ -165,6 +169,26 @@ func (w *writer) cancelsOneOf(a, b *convo, of string) {
 	w.Add("await turn cancelled session=%s", a.name)
 	w.covered("asked at once", "cancel of one")
 	w.decides(b, ask, second)
+	w.check("", "goes-on")
+}
+
+// cancelsTheSecond cancels the turn of session b, in which the model calls the same tool as in session a. The agent may
+// ask about it only once a's permission request is answered, which the editor does after the cancel.
+func (w *writer) cancelsTheSecond(a, b *convo, ask string, first call) {
+	w.folder = b.folder()
+	second, _ := w.call(first.tool)
+	t := &turn{convo: b}
+	w.prompt(b, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(t.hold(w)), second.step}, w.last()))
+	atGate(w, t)
+	w.Add("permit hold about=%s", second.mark)
+	w.Add("release %s", t.gate)
+	w.Add("await quiet 200ms")
+	w.Add("cancel %s", b.name)
+	w.covered("asked at once", "cancel of the second")
+	w.check("CANCEL-010", "ends-the-second")
+	w.Add("await turn cancelled session=%s", b.name)
+	w.decides(a, ask, first)
 	w.check("", "goes-on")
 }
 

@@ -90,8 +90,8 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings are the ways in which a model turn ends.
-var endings = []string{"plain", "length", "refusal", "refusal in words", "thinking only at first", "several texts",
-	"late text", "failure"}
+var endings = []string{"plain", "length", "length after calls", "refusal", "refusal in words", "thinking only at first",
+	"several texts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds.
 func (w *writer) ending(begun reply) (replies []reply, how string) {
@@ -99,6 +99,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	if w.has("shapes") && !w.off("r") {
 		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
 			weighted[string]{1, "refusal in words", false},
+			weighted[string]{1, "length after calls", !w.has("tools")},
 			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
 			weighted[string]{1, "late text", false})
 	}
@@ -113,6 +114,9 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		if w.one(2) {
 			begun = append(begun, w.says("text"))
 		}
+	case "length after calls": // an agent may make the calls or not
+		begun = append(begun, w.calls()...)
+		begun, w.made = append(begun, fakellm.NewStep("stop", "length")), nil
 	case "length", "refusal":
 		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
 	case "thinking only at first":
@@ -137,7 +141,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	default:
 		begun = append(begun, w.says("text"))
 	}
-	if how != "failure" && how != refusedByModel {
+	if how != "failure" && how != refusedByModel && how != "length after calls" {
 		begun = w.inOne(begun)
 	}
 	return []reply{begun}, how

@@ -190,7 +190,7 @@ func (w *writer) setUp() {
 
 // servers draws the transports of the MCP servers: of none, one or two.
 func (w *writer) servers() []string {
-	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " ", " http"})
+	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " ", " http"})
 	some, second := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2)
 	over := strings.TrimSpace(how)
 	switch http := w.able("mcpCapabilities.http"); {

@@ -66,7 +66,7 @@ type transportUse struct {
 	greeted  int             // Seq of the first greeting
 	listed   int             // how many times an agent listed the tools
 	since    int             // Seq of the latest listing
-	tool     string          // name of one listed tool
+	tools    []string        // names of the tools, in the order of the list
 	turns    int             // turns that began after the first greeting
 }
 
@@ -76,9 +76,11 @@ type serverCall struct {
 	result      string // what the model got
 	at          int    // Seq of the request with that result
 	said        string // what the server answered last
+	open        int    // Seq of the call that the server answers only once it is given up, 0 once it was
 	over        string // the transport of the server that the model named last
 	of          *turn  // in which the model asked for it last
 	stopped     bool   // the user cancelled a turn before the result was known
+	cancelled   bool   // the user cancelled the turn
 	failed      bool   // a call of the turn failed: the server's answer may not have reached the agent
 }
 
@@ -132,9 +134,16 @@ func (w *serverWatch) served(ev *event) {
 		}
 	case "listed":
 		u.listed++
-		u.since, u.tool = ev.Seq, ev.body.Get("tool").Str()
+		u.since, u.tools = ev.Seq, nil
+		for tool := range ev.body.Get("tools").Items() {
+			u.tools = append(u.tools, tool.Str())
+		}
 	case "called":
 		w.reached(ev)
+	case "left":
+		if s := w.calls[ev.body.Get("text").Str()]; s != nil {
+			s.open = 0
+		}
 	}
 }
 
@@ -146,6 +155,9 @@ func (w *serverWatch) reached(ev *event) {
 		return
 	}
 	s.seen++
+	if open, _ := ev.body.Get("open").Bool(); open {
+		s.open = ev.Seq
+	}
 	w.judge("twice", s.seen > s.asked, ev, text, nil,
 		"The MCP server got %d calls with %q, but the model made %d.", s.seen, clip(text), s.asked)
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
@@ -215,21 +227,28 @@ func (w *serverWatch) asked(ev *event) {
 	}
 	for _, over := range slices.Sorted(maps.Keys(w.over)) {
 		u := w.over[over]
-		if u.sessions[ev.Session] && u.listed >= u.given && u.since < t.started && w.offersAtOnce(u.tool) {
-			w.judge("not-offered", !strings.Contains(body, u.tool), ev, ev.Session, []int{u.since},
-				"The agent asked the MCP server over %s for its tools, but the model request lacks them.", over)
+		if !u.sessions[ev.Session] || u.listed < u.given || u.since >= t.started || !w.offersAtOnce(u.tools) {
+			continue
 		}
+		lacks := slices.DeleteFunc(slices.Clone(u.tools), func(tool string) bool { return strings.Contains(body, tool) })
+		point := pick(len(lacks) < len(u.tools), "part-offered", "not-offered")
+		w.judge(point, len(lacks) > 0, ev, ev.Session, []int{u.since},
+			"The agent asked the MCP server over %s for its tools, but the model request lacks %s.", over,
+			strings.Join(lacks, " and "))
 	}
 	if !a.Partial {
 		w.results(ev, a)
 	}
 }
 
-// offersAtOnce reports whether the first request of a session had a tool. An agent may offer tools only once its model
-// has looked for them.
-func (w *serverWatch) offersAtOnce(tool string) bool {
+// offersAtOnce reports whether the first request of a session had one of the tools. An agent may offer tools only once
+// its model has looked for them.
+func (w *serverWatch) offersAtOnce(tools []string) bool {
+	offered := func(name string) bool {
+		return slices.ContainsFunc(tools, func(tool string) bool { return strings.Contains(name, tool) })
+	}
 	for _, names := range w.first {
-		if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, tool) }) {
+		if slices.ContainsFunc(names, offered) {
 			return true
 		}
 	}
@@ -260,6 +279,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 	}
 	for _, s := range w.calls {
 		if s.of == ev.turn {
+			s.cancelled = ev.turn.stopped()
 			s.failed = slices.ContainsFunc(ev.turn.tools, func(k *tool) bool { return k.status == failed })
 		}
 		s.stopped = s.stopped || s.seen == 0 && ev.turn.stopped()
@@ -275,23 +295,35 @@ func (w *serverWatch) turnEnded(ev *event) {
 	}
 }
 
-// looked checks that the servers got the calls of a turn. It runs when the log has all server events of that turn.
+// looked checks the calls that servers got. It runs when the log has all server events of a turn.
 func (w *serverWatch) looked(ev *event) {
 	seq, _ := ev.body.Get("turn").Int()
 	for _, text := range slices.Sorted(maps.Keys(w.calls)) {
 		s := w.calls[text]
-		u := w.over[s.over]
-		if s.of == nil || s.of.started != int(seq) || s.at == 0 || u == nil || u.listed == 0 {
-			continue
+		switch {
+		case s.of == nil:
+		case s.of.started == int(seq):
+			w.calledIn(ev, s, text)
+		case s.of.started < int(seq) && s.of.session.id == ev.Session && s.cancelled:
+			w.judge("works-on", s.open > 0, ev, text, []int{s.open}, "The user cancelled a turn in which an MCP server "+
+				"worked on a call. After another turn the agent has not told the server.")
 		}
-		lost := s.seen == 0 && !s.stopped && !w.refused[s.of] && !w.strict[ev.Session] && s.of.alone()
-		w.judge("not-called", lost, ev, text, []int{s.at}, "The model called a tool of the MCP server over %s with %q and "+
-			"got a result, but the server got no call. The result is %q (without white space).", s.over, clip(text),
-			clip(s.result))
 	}
 	for t := range w.refused {
 		if t.started == int(seq) {
 			delete(w.refused, t)
 		}
 	}
+}
+
+// calledIn checks that a server got a call of the turn that ended.
+func (w *serverWatch) calledIn(ev *event, s *serverCall, text string) {
+	u := w.over[s.over]
+	if s.at == 0 || u == nil || u.listed == 0 {
+		return
+	}
+	lost := s.seen == 0 && !s.stopped && !w.refused[s.of] && !w.strict[ev.Session] && s.of.alone()
+	w.judge("not-called", lost, ev, text, []int{s.at}, "The model called a tool of the MCP server over %s with %q and "+
+		"got a result, but the server got no call. The result is %q (without white space).", s.over, clip(text),
+		clip(s.result))
 }

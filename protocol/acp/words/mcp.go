@@ -129,7 +129,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 		kind = l.Rest[1].Raw()
 	}
 	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
-		"stubborn": canary.Stubborn}[kind]
+		"stubborn": canary.Stubborn, "paged": canary.Paged}[kind]
 	if name.Raw() != "" && !stdio {
 		return l.Usage(name.Column, "only a canary over stdio takes a name")
 	}
@@ -288,8 +288,8 @@ func (c *client) sightings(over string) (seen []canary.Sighting, err error) {
 
 // served is the content of an entry of kind transcript.Served.
 type served struct {
-	Over string `json:"over"`
-	Tool string `json:"tool"`
+	Over  string   `json:"over"`
+	Tools []string `json:"tools"`
 	canary.Sighting
 }
 
@@ -302,7 +302,7 @@ func (c *client) Served() (all []any) {
 		}
 		c.change(func() {
 			for _, s := range seen[min(c.mcp.told[over], len(seen)):] {
-				all = append(all, served{over, canary.Tool, s})
+				all = append(all, served{over, canary.Tools, s})
 			}
 			if c.mcp.told == nil {
 				c.mcp.told = map[string]int{}
