@@ -307,6 +307,7 @@ var neutral = map[string][]string{
 	"write_file":  {"path", "content"},
 	"edit_file":   {"path", "old", "new"},
 	"read_file":   {"path"},
+	"list_folder": {"path"},
 	"run_shell":   {"command"},
 	"search":      {"pattern"},
 	"fetch":       {"url"},

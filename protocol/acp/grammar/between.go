@@ -36,6 +36,13 @@ func interludes() []interlude {
 		{"a failed turn", func(w *writer) bool { return w.has("failures") }, func(w *writer, c *convo) {
 			w.turnEndsIn(c, fakellm.NewStep("fail", refusedByModel))
 		}},
+		{"a login after an invalid key", func(w *writer) bool { return w.has("failures") && w.Login != "" && !w.V2 },
+			func(w *writer, c *convo) {
+				w.turnEndsIn(c, fakellm.NewStep("fail", "{status: 401, times: 100}"))
+				name := w.name("A")
+				w.Add(`request authenticate '{"methodId": "%s"}' as %s`, w.Login, name)
+				w.Add("await response %s", name)
+			}},
 		{"a turn at its limit", shapes, func(w *writer, c *convo) {
 			w.turnEndsIn(c, w.says("text"), fakellm.NewStep("stop", "length"))
 		}},

@@ -25,6 +25,7 @@ var probed = map[string]object{
 	"read_file":   {"path": "$WORK/read.txt"},
 	"write_file":  {"path": "$WORK/write.txt", "content": "written\n"},
 	"edit_file":   {"path": "$WORK/edit.txt", "old": "old", "new": "new"},
+	"list_folder": {"path": "$WORK"},
 	"run_shell":   {"command": "echo calibrated"},
 	"delete_file": {"path": "$WORK/delete.txt"},
 	"move_file":   {"path": "$WORK/move.txt", "to": "$WORK/moved.txt"},

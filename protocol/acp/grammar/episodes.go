@@ -30,6 +30,7 @@ func episodes() []episode {
 		}, (*writer).answeredLate},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
 		{2, "at once", func(w *writer) bool { return w.has("several") && len(w.convos) < most }, (*writer).atOnce},
+		{1, "many sessions", func(w *writer) bool { return w.has("several") }, (*writer).manySessions},
 		{1, "servers apart", func(w *writer) bool {
 			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
 				len(w.convos) <= most-2
@@ -100,6 +101,15 @@ func (w *writer) wayIn() {
 	leave := pick(w.r, list)
 	before := w.setting(c)
 	w.between(c, keptHistory)
+	if w.one(3) && w.ways("load", "resume") {
+		leave.do()
+		c.gone = true
+		w.reopen(c)
+		w.covered("way in", "twice")
+		if w.one(2) {
+			w.plainTurn(c)
+		}
+	}
 	leave.do()
 	c.gone = true
 	switch {
@@ -158,6 +168,20 @@ func (w *writer) atOnce() {
 		}
 		w.modelSaw("! ", c, cmp.Or(told[1-i], pair[1-i].told))
 	}
+	w.check("", "goes-on")
+}
+
+// manySessions opens more sessions than users often have, and then writes a turn in an older one.
+func (w *writer) manySessions() {
+	c := w.solidConvo()
+	told := c.told
+	for range 6 {
+		w.Add("session new %s", w.name("s"))
+	}
+	w.covered("new", "many sessions")
+	w.check("SESSION-020", "keeps-the-older-session")
+	w.plainTurn(c)
+	w.modelSaw("", c, told)
 	w.check("", "goes-on")
 }
 

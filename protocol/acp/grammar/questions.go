@@ -26,8 +26,9 @@ func (w *writer) twice() {
 	k := w.asksOnce(c, of, how)
 	other := c
 	if always {
+		w.remembers(of, how)
 		w.between(c, keptAlways)
-		if w.one(3) && w.asksForAnother(c, of, how) {
+		if w.one(3) && w.asksForAnother(c) {
 			return
 		}
 	} else {
@@ -36,9 +37,7 @@ func (w *writer) twice() {
 	}
 	next := w.nextCall(k, how)
 	w.covered("asked twice", how)
-	if always {
-		w.remembers(of, how)
-	} else {
+	if !always {
 		w.otherMode()
 	}
 	w.prompt(other, w.name("P"))
@@ -71,10 +70,9 @@ func (w *writer) askedElsewhere(c *convo, of, how string) *convo {
 	return c
 }
 
-// asksForAnother writes a turn with a call of another tool, after an answer for always to a call of the tool named of.
-// That answer must not count for it. The result is false if no other tool asks.
-func (w *writer) asksForAnother(c *convo, of, how string) bool {
-	w.remembers(of, how)
+// asksForAnother writes a turn with a call of another tool than the one for which the user has just given an answer for
+// always. That answer must not count for it. The result is false if no other tool asks.
+func (w *writer) asksForAnother(c *convo) bool {
 	others := w.rewriters()
 	if len(others) == 0 {
 		return false
@@ -91,15 +89,21 @@ func (w *writer) asksForAnother(c *convo, of, how string) bool {
 	return true
 }
 
-// stopsOne writes a turn that the user cancels while the model speaks.
+// stopsOne writes a turn that the user cancels in a drawn state, mostly while the model speaks.
 func (w *writer) stopsOne(c *convo) {
-	t := &turn{convo: c}
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(t.hold(w)), w.says("text")}))
-	atGate(w, t)
+	from := lists.Map(states, func(s state) weighted[state] {
+		weight := 1
+		if s.name == "text held" {
+			weight = 5
+		}
+		return weighted[state]{weight, s, s.name == "server silent" || !s.can(w, c)} // no server would be left
+	})
+	s, _ := choose(w.r, from)
+	t := w.holds(c, s)
+	w.covered("cancelled before", s.name)
 	w.Add("cancel %s", c.name)
-	w.Add("needs await turn cancelled session=%s", c.name)
-	w.Add("release %s", t.gate)
+	t.stopped = "CANCEL-001"
+	w.letGo(t)
 }
 
 // nextCall returns the call that follows an answered one: the same call, or an edit of the file that it wrote.

@@ -70,8 +70,8 @@ func (w *writer) soon() script.Word {
 	return script.Option("within", "20s")
 }
 
-// heldTurn writes a turn that is held in a state, and the acts in that state.
-func (w *writer) heldTurn(c *convo, s state) {
+// holds writes a turn until it is held in a state.
+func (w *writer) holds(c *convo, s state) *turn {
 	t := &turn{convo: c, prompt: w.name("P"), state: s.name, endless: s.endless}
 	w.made = nil
 	says := w.model(t, s)
@@ -81,6 +81,12 @@ func (w *writer) heldTurn(c *convo, s state) {
 	w.prompt(c, t.prompt)
 	w.Turns = append(w.Turns, says)
 	s.await(w, t)
+	return t
+}
+
+// heldTurn writes a turn that is held in a state, and the acts in that state.
+func (w *writer) heldTurn(c *convo, s state) {
+	t := w.holds(c, s)
 	w.open = append(w.open, t)
 	if !w.off("a") {
 		n := 1

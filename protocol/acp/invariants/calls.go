@@ -174,8 +174,8 @@ func (c *callWatch) unended(ev *event, x *calling) {
 func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 
 // visible lists the neutral tools whose calls every agent shows to the editor.
-var visible = []string{"write_file", "edit_file", "read_file", "run_shell", "search", "fetch", "delete_file",
-	"move_file", "mcp"}
+var visible = []string{"write_file", "edit_file", "read_file", "list_folder", "run_shell", "search", "fetch",
+	"delete_file", "move_file", "mcp"}
 
 // called returns the visible tools among the steps of a model reply.
 func called(steps wire.Value) (names []string) {

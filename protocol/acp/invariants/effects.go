@@ -226,8 +226,11 @@ func (x *effectWatch) found(ev *event) {
 
 // anything reports whether a call may change any file.
 func (c wish) anything() bool {
-	return !slices.Contains([]string{"write_file", "edit_file", "delete_file", "read_file", "search"}, c.tool)
+	return !c.reads() && !slices.Contains([]string{"write_file", "edit_file", "delete_file"}, c.tool)
 }
+
+// reads reports whether a call changes no file.
+func (c wish) reads() bool { return slices.Contains([]string{"read_file", "list_folder", "search"}, c.tool) }
 
 // linked reports whether the path of a file leads through a symbolic link. Files behind links are not judged.
 func (x *effectWatch) linked(name string) bool {
@@ -243,7 +246,7 @@ func (x *effectWatch) linked(name string) bool {
 func (a *wanted) files() map[string][]int {
 	of := map[string][]int{}
 	for i, c := range a.calls {
-		if c.tool == "read_file" || c.tool == "search" {
+		if c.reads() {
 			continue
 		}
 		name := c.args["path"]

@@ -28,6 +28,11 @@ func loadWhole(w *watch) {
 		return talks[id]
 	}
 	w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession), compactionUpdate)
+	w.On(func(ev *event) {
+		if ev.session != nil && ev.succeeded() {
+			of(ev.session.id).whole = true
+		}
+	}, answered(newSession))
 	w.On(func(ev *event) { of(ev.Session).ask(ev, gates) }, asked(prompt))
 	w.On(func(ev *event) {
 		if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
@@ -75,6 +80,7 @@ type replayed struct {
 	user, said, thought, all strings.Builder
 	given                    strings.Builder // content of the user's messages, as from worded
 	ids                      []string        // message ids, in version 2
+	asks                     []string        // message ids of the user's messages, without repetition
 	renamed                  bool            // some id is new, which V2-RESUME reports
 	topic                    topic           // topic of the latest piece
 	calls                    int
@@ -98,6 +104,9 @@ func (r *replayed) hear(ev *event) {
 		r.all.WriteByte(0)
 	}
 	r.topic = ev.topic
+	if id := ev.update.Get("messageId").Str(); r.topic == userChunk && id != "" && !slices.Contains(r.asks, id) {
+		r.asks = append(r.asks, id)
+	}
 	if ev.topic == userChunk && r.given.Len() < 8*rememberedText {
 		r.given.WriteString(worded(ev.update.Get("content")))
 	}
@@ -131,6 +140,10 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		if said[text] = true; i >= 0 {
 			at, before = at+i+len(text), x.seq
 		}
+	}
+	if !w.version.states { // V2-RESUME reports new ids
+		w.judge("split", k.whole && k.asks > 0 && len(r.asks) > k.asks, ev, "", []int{ev.request.seq},
+			"%s replayed %d messages of the user. The number of prompts in the session is %d.", ev.Method, len(r.asks), k.asks)
 	}
 	w.compareGiven(k, r, ev)
 	w.compareCalls(k, r, ev)
@@ -226,6 +239,9 @@ type talk struct {
 	given []attached     // attachments in the prompts of ended turns
 	ends  map[string]end // ends of the tool calls, by id
 	bytes int
+	// whole says that the session began in this transcript. asks is how many prompts it has had since then.
+	whole bool
+	asks  int
 }
 
 // attached is an attachment of a prompt. Each of its needles is enough to recognize it.
@@ -244,6 +260,9 @@ type end struct {
 
 // ask remembers the user's texts and attachments. gates has the capability that each type of block needs.
 func (k *talk) ask(ev *event, gates map[string]string) {
+	if k != nil {
+		k.asks++
+	}
 	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
 		return
 	}

@@ -1,7 +1,9 @@
 package invariants
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -16,6 +18,7 @@ func wireValid(w *watch) {
 		switch {
 		case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
 			main[n] = ev.Seq
+			w.wholeCalls(ev)
 		case ev.Kind == transcript.ModelDone && main[n] > 0:
 			bad, _ := ev.body.Get("refused").Bool()
 			because, after := []int{main[n]}, ""
@@ -28,4 +31,18 @@ func wireValid(w *watch) {
 			delete(main, n)
 		}
 	}, modelEvent)
+}
+
+// wholeCalls checks that the arguments of all calls in a model request are whole. A cancel can cut the reply in which
+// the model makes a call. Some APIs refuse a conversation with such a call, others fail to read it.
+func (w *watch) wholeCalls(ev *event) {
+	a, ok := ev.askedOfModel()
+	if !ok {
+		return
+	}
+	for _, p := range a.Conversation() {
+		args := strings.TrimSpace(p.Text)
+		w.judge("half-call", p.Calls && strings.HasPrefix(args, "{") && !json.Valid([]byte(args)), ev, p.Call, nil,
+			"The arguments of a call of %s in the model request break off after %q.", p.Name, clip(args))
+	}
 }
