@@ -230,7 +230,9 @@ func (c wish) anything() bool {
 }
 
 // reads reports whether a call changes no file.
-func (c wish) reads() bool { return slices.Contains([]string{"read_file", "list_folder", "search"}, c.tool) }
+func (c wish) reads() bool {
+	return slices.Contains([]string{"read_file", "list_folder", "search"}, c.tool)
+}
 
 // linked reports whether the path of a file leads through a symbolic link. Files behind links are not judged.
 func (x *effectWatch) linked(name string) bool {
