@@ -45,6 +45,15 @@ type Hooks struct {
 	// Command may change a command before the agent itself starts it.
 	Command func(*exec.Cmd)
 
+	// Offer returns the names of the MCP tools that a turn offers to the model, out
+	// of all their names.
+	Offer func(session string, names []string) []string
+	// Serve may change a call of an MCP tool. It returns the text of the result.
+	Serve func(ctx context.Context, call func(context.Context) (string, error)) (string, error)
+	// Unlisted makes the agent connect to MCP servers without asking for their
+	// tools.
+	Unlisted bool
+
 	// Request may change the messages of a model request.
 	Request func(session string, messages []ModelMessage) []ModelMessage
 	// Persist may change a line of the session's log, or drop it with nil.

@@ -65,7 +65,7 @@ func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.
 		all.Add(1)
 		a.spawn(func() {
 			defer all.Done()
-			if err := m.connect(ctx, e, a.habits.lacks("http")); err != nil && ctx.Err() == nil {
+			if err := m.connect(ctx, e, a.habits.lacks("http"), a.hooks.Unlisted); err != nil && ctx.Err() == nil {
 				a.log.Printf("MCP server %q is not available: %v", e.Name, err)
 				m.mu.Lock()
 				m.failed = append(m.failed, e.Name)
@@ -76,7 +76,7 @@ func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.
 	a.spawn(func() { all.Wait(); close(m.ready) })
 }
 
-func (m *mcpServers) connect(ctx context.Context, e mcpServer, without bool) error {
+func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted bool) error {
 	var t mcp.Transport
 	switch {
 	case e.Type == "http" && e.URL != "" && !without:
@@ -102,6 +102,9 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without bool) err
 	m.mu.Lock()
 	m.sessions = append(m.sessions, cs)
 	m.mu.Unlock()
+	if unlisted {
+		return nil
+	}
 	for found, err := range cs.Tools(starting, nil) {
 		if err != nil {
 			return err
@@ -139,30 +142,43 @@ func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 	return tool{
 		name: name[:min(len(name), 64)], about: found.Description, schema: shape,
 		run: func(ctx context.Context, w *work) error {
-			res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: found.Name, Arguments: object(w.args)})
-			if err != nil && ctx.Err() == nil {
-				w.s.a.log.Printf("MCP server %q: %v", server, err) // what it says depends on when the server ended
-				return fmt.Errorf("the MCP server %s gave no answer", server)
+			call := func(ctx context.Context) (string, error) { return callServer(ctx, w, cs, server, found.Name) }
+			if w.a.hooks.Serve != nil {
+				plain := call
+				call = func(ctx context.Context) (string, error) { return w.a.hooks.Serve(ctx, plain) }
 			}
-			if err != nil {
-				return err
+			said, err := call(ctx)
+			if err == nil {
+				w.say(said)
 			}
-			var texts []string
-			for _, c := range res.Content {
-				if t, ok := c.(*mcp.TextContent); ok {
-					texts = append(texts, t.Text)
-				} else {
-					texts = append(texts, fmt.Sprintf("(%T)", c))
-				}
-			}
-			said := strings.Join(texts, "\n")
-			if res.IsError {
-				return errors.New(said)
-			}
-			w.say(said)
-			return nil
+			return err
 		},
 	}
+}
+
+// callServer calls a tool of an MCP server with the arguments of w, and returns the text of the result.
+func callServer(ctx context.Context, w *work, cs *mcp.ClientSession, server, name string) (string, error) {
+	res, err := cs.CallTool(ctx, &mcp.CallToolParams{Name: name, Arguments: object(w.args)})
+	if err != nil && ctx.Err() == nil {
+		w.s.a.log.Printf("MCP server %q: %v", server, err) // what it says depends on when the server ended
+		return "", fmt.Errorf("the MCP server %s gave no answer", server)
+	}
+	if err != nil {
+		return "", err
+	}
+	var texts []string
+	for _, c := range res.Content {
+		if t, ok := c.(*mcp.TextContent); ok {
+			texts = append(texts, t.Text)
+		} else {
+			texts = append(texts, fmt.Sprintf("(%T)", c))
+		}
+	}
+	said := strings.Join(texts, "\n")
+	if res.IsError {
+		return "", errors.New(said)
+	}
+	return said, nil
 }
 
 // tools waits a limited time until the servers have started, and returns their

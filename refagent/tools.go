@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // The states of a tool call.
@@ -148,7 +150,12 @@ func schema(names ...string) object {
 
 // tools returns the built-in tools and those of the session's MCP servers.
 func (a *agent) tools(ctx context.Context, s *session) []tool {
-	return append(a.builtin(), s.mcp.tools(ctx)...)
+	served := s.mcp.tools(ctx)
+	if a.hooks.Offer != nil {
+		names := a.hooks.Offer(s.id, lists.Map(served, func(t tool) string { return t.name }))
+		served = lists.Where(served, func(t tool) bool { return slices.Contains(names, t.name) })
+	}
+	return append(a.builtin(), served...)
 }
 
 // kindOf returns the kind of a tool, derived from its name.

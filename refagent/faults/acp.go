@@ -76,6 +76,13 @@ func inACP() map[string]func() hooks {
 		"failed-edit-writes":             writeAfterFailure,
 		"missing-folder-hangs":           ignoreMissingFolders,
 		"load-elsewhere-hangs":           loadOnlyThere,
+		"server-tools-in-part":           always(hooks{Offer: offersRest}),
+		"server-tools-in-first-turn":     offersOnce,
+		"server-tools-not-asked-for":     always(hooks{Unlisted: true}),
+		"server-called-twice":            always(hooks{Serve: servesTwice}),
+		"server-call-not-made":           always(hooks{Serve: servesNothing}),
+		"server-gives-former-result":     servesFormer,
+		"server-not-told-of-cancel":      always(hooks{Serve: servesOn}),
 		"session-memory-kept": keepOfEachSession(func() any {
 			history := make([]byte, 3<<19)
 			for i := range history {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -221,7 +222,6 @@ func (w *serverWatch) asked(ev *event) {
 	if !ok || t == nil || t.session.id != ev.Session {
 		return
 	}
-	body := string(ev.body.Get("body").Raw())
 	if w.first[ev.Session] == nil {
 		rules.Remember(w.first, rememberedSessions, ev.Session, a.Offered)
 	}
@@ -230,9 +230,9 @@ func (w *serverWatch) asked(ev *event) {
 		if !u.sessions[ev.Session] || u.listed < u.given || u.since >= t.started || !w.offersAtOnce(u.tools) {
 			continue
 		}
-		lacks := slices.DeleteFunc(slices.Clone(u.tools), func(tool string) bool { return strings.Contains(body, tool) })
+		lacks := lists.Where(u.tools, func(tool string) bool { return !offers(a.Offered, tool) })
 		point := pick(len(lacks) < len(u.tools), "part-offered", "not-offered")
-		w.judge(point, len(lacks) > 0, ev, ev.Session, []int{u.since},
+		w.judge(point, len(lacks) > 0 && len(a.Offered) > 0, ev, ev.Session, []int{u.since},
 			"The agent asked the MCP server over %s for its tools, but the model request lacks %s.", over,
 			strings.Join(lacks, " and "))
 	}
@@ -244,15 +244,17 @@ func (w *serverWatch) asked(ev *event) {
 // offersAtOnce reports whether the first request of a session had one of the tools. An agent may offer tools only once
 // its model has looked for them.
 func (w *serverWatch) offersAtOnce(tools []string) bool {
-	offered := func(name string) bool {
-		return slices.ContainsFunc(tools, func(tool string) bool { return strings.Contains(name, tool) })
-	}
 	for _, names := range w.first {
-		if slices.ContainsFunc(names, offered) {
+		if slices.ContainsFunc(tools, func(tool string) bool { return offers(names, tool) }) {
 			return true
 		}
 	}
 	return false
+}
+
+// offers reports whether one of the names that a model request offers contains the name of a server's tool.
+func offers(names []string, tool string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, tool) })
 }
 
 // results notes, by the text of each call of a server's tool, the result that the model got.
