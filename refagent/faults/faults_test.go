@@ -73,7 +73,9 @@ var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "s
 	"missing-folder-hangs", "load-elsewhere-hangs", "deleted-load-hangs", "close-behind-load-hangs",
 	"close-lost-while-reading",
 	"taken-back-new-blocks", "second-command-outlives-cancel",
-	"last-value-refused", "mode-back-on-load"}
+	"last-value-refused", "mode-back-on-load",
+	"server-tools-in-part", "server-tools-in-first-turn", "server-tools-not-asked-for", "server-called-twice",
+	"server-call-not-made", "server-gives-former-result", "server-not-told-of-cancel"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.
