@@ -206,11 +206,15 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	}
 	g.asked = true
 	g.latest = ev.number()
-	g.said.Reset() // only the last reply of the turn counts
+	former := g.said.String()
+	g.said.Reset()
 	if a.Partial || w.vague[s.id] || t.command() {
 		return
 	}
-	w.recalls(ev, s, g, a)
+	if w.recalls(ev, s, g, a) && t.alone() && len(former) >= tellsApart && !strings.ContainsAny(former, "<>") {
+		w.judge("words", !strings.Contains(all.String(), unescaped(former)), ev, s.id, nil,
+			"The model request lacks what the model said before its tool calls: %q (without white space).", clip(former))
+	}
 	if g.judged {
 		return
 	}
@@ -302,9 +306,9 @@ func (w *contextWatch) remembers(ev *event, s *session, all string) {
 	}
 }
 
-// recalls checks that a model request contains the tool calls of earlier requests. The model's API checks that each
-// call has its result.
-func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked) {
+// recalls checks that a model request contains the tool calls of earlier requests, and reports whether it has all of
+// them and a new one. The model's API checks that each call has its result.
+func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked) bool {
 	now := callSet{}
 	for _, p := range a.Conversation() {
 		if p.Calls {
@@ -325,10 +329,12 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 			w.find("calls", ev, s.id, nil,
 				"The model request lacks a tool call that an earlier request of the session had: %s.", clip(call))
 			w.vague[s.id] = true // report once per session
-			return
+			return false
 		}
 	}
+	more := len(now) > len(g.called)
 	g.called = now
+	return more
 }
 
 // isolated checks that a model request contains no prompt of another session.

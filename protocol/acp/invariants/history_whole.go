@@ -15,6 +15,9 @@ import (
 // rememberedText is how many bytes of text are remembered per session. Later text is not checked.
 const rememberedText = hearing.Remembered
 
+// tellsApart is the length in bytes of texts that are not part of another message by chance.
+const tellsApart = 8
+
 // loadWhole checks that a replay has everything that was said in the turns of this transcript: whole messages and
 // thoughts in their order, and the tool calls with their ends. White space and chunks do not matter. The specification
 // does not say whether a replay has thoughts and the agent's own notices.
@@ -117,7 +120,6 @@ func (r *replayed) hear(ev *event) {
 
 // compare checks that a replay has everything that was said and done in the session before.
 func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
-	const tellsApart = 8 // bytes; shorter texts may be part of another message by chance
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
