@@ -43,7 +43,7 @@ var layers = [][]string{
 	{"rules", "golden", "mockclient", "fakellm"},
 	{"protocol/agui/aguiframe", "protocol/agui/aguiproto", "protocol/agui/fold", "protocol/acp/acpframe", "transport"},
 	{"serve"},
-	{"protocol/acp/schema", "transcript"},
+	{"protocol/acp/schema", "transcript", "internal/slots"},
 	{"scenarios/script", "internal/process", "internal/form", "internal/yamlfile", "internal/logs"},
 	{"wire", "mistake", "internal/isolate", "internal/pipe", "internal/workspace", "internal/glob", "internal/bugs"},
 	{"internal/confined", "internal/evidence", "internal/printable", "internal/secret", "docs"},

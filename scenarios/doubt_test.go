@@ -2,7 +2,6 @@ package scenarios_test
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -67,20 +66,5 @@ var _ = Describe("waits of RunAll", func() {
 		Expect(r.Results[0].Verdict).NotTo(Equal(results.Pass))
 		Expect(r.Results[1].Verdict).To(Equal(results.Pass), r.Results[1].Summary())
 		Expect(r.Results[2].Verdict).To(Equal(results.Pass), r.Results[2].Summary())
-	})
-})
-
-var _ = Describe("how many scenarios run at once", func() {
-	It("is more while all slots are taken and the processors idle", func() {
-		Expect(scenarios.Offer(2, 10*time.Millisecond)).To(BeTrue())
-		Expect(scenarios.Offer(2, 150*time.Millisecond)).To(BeFalse())
-		Expect(scenarios.Offer(1, 10*time.Millisecond)).To(BeFalse())
-	})
-
-	It("is less while the processors have no time, and twice as many as processors at least", func() {
-		least := 2 * runtime.NumCPU()
-		Expect(scenarios.Left(least+8, 200*time.Millisecond)).To(Equal(least + 6))
-		Expect(scenarios.Left(least+8, 150*time.Millisecond)).To(Equal(least + 8))
-		Expect(scenarios.Left(least+1, 200*time.Millisecond)).To(Equal(least))
 	})
 })

@@ -52,33 +52,6 @@ func ShortestDoubt(d time.Duration) (back func()) {
 	return func() { shortestDoubt = was }
 }
 
-// Left is how many of the slots for so many scenarios are left where processes waited for so long in each of
-// 60 checks.
-func Left(most int, waited time.Duration) int {
-	ctx, stop := context.WithCancel(context.Background())
-	s, tick, ended := make(slots, most), make(chan time.Time), make(chan struct{})
-	var sum time.Duration
-	go func() {
-		defer close(ended)
-		s.fit(ctx, 0, tick, func() time.Duration { sum += waited; return sum })
-	}()
-	for range 60 {
-		tick <- time.Time{}
-	}
-	stop()
-	<-ended
-	return most - len(s)
-}
-
-// Offer is whether one slot more is given where so many of two are taken.
-func Offer(taken int, waited time.Duration) bool {
-	s := make(slots, 2)
-	for range taken {
-		s <- struct{}{}
-	}
-	return s.offer(waited)
-}
-
 // Resting sets how long an agent rests before nothing more is expected of it, and returns what sets it back.
 func Resting(d time.Duration) (back func()) {
 	was := resting

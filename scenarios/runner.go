@@ -13,6 +13,7 @@ import (
 	"github.com/acp-test/acp-test/internal/evidence"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/process"
+	"github.com/acp-test/acp-test/internal/slots"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/transport"
@@ -83,7 +84,7 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 		run.Verdict, run.Exit, run.Notes = results.Error, 2, []string{err.Error()}
 		return run
 	}
-	x := &execution{engine: *e, plan: plan, slots: newSlots(ctx, plan.Jobs), stop: stop, began: time.Now()}
+	x := &execution{engine: *e, plan: plan, slots: slots.New(ctx, plan.Jobs), stop: stop, began: time.Now()}
 	jobs := cap(x.slots)
 	x.engine.memory = transcriptMemory / jobs
 	if !plan.Patient && !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
@@ -188,7 +189,7 @@ func (e *Engine) command(l agents.Launch, root string) transport.Command {
 type execution struct {
 	engine Engine
 	plan   Plan
-	slots  slots
+	slots  slots.Slots
 	stop   func()
 	wait   sync.WaitGroup
 
@@ -228,11 +229,11 @@ func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
 
 // start runs a scenario in a goroutine as soon as there is a slot, unless ctx ends first.
 func (x *execution) start(ctx context.Context, s *Scenario, number int) {
-	if !x.slots.take(ctx) {
+	if !x.slots.Take(ctx) {
 		return
 	}
 	if b := x.plan.Budget; b > 0 && x.begun && time.Since(x.began)+x.plan.Durations[s.ID] > b {
-		x.slots.give()
+		x.slots.Give()
 		x.leftOut = append(x.leftOut, s.ID)
 		return
 	}
@@ -241,7 +242,7 @@ func (x *execution) start(ctx context.Context, s *Scenario, number int) {
 	go func() {
 		defer x.wait.Done()
 		var once sync.Once
-		done := func() { once.Do(x.slots.give) }
+		done := func() { once.Do(x.slots.Give) }
 		defer done()
 		if x.plan.Started != nil {
 			x.plan.Started(s.ID)

@@ -26,8 +26,9 @@ import (
 // "", with the agent's version. Recall learns from them again.
 func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
 	err error) {
-	s := newSweep(w)
-	s.whole = ctx
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := newSweep(ctx, w)
 	temp, err := s.engine.MakeTemp()
 	if err != nil {
 		return nil, "", err

@@ -114,7 +114,7 @@ func (s *sweep) runText(
 	if err != nil {
 		return results.Result{ID: id, Verdict: results.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
 	}
-	res, began := s.slots.run(start, s.whole, engine, sc)
+	res, began := run(start, s.whole, s.all, engine, sc)
 	if began {
 		file := filepath.Join(s.engine.Out, filepath.FromSlash(id), "schedule.txtar")
 		if err := os.WriteFile(file, text, 0o644); err == nil {

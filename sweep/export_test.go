@@ -11,7 +11,7 @@ import (
 
 // Order are the ids of the schedules of scenarios in the order in which they run.
 func Order(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (order []string, err error) {
-	s := newSweep(w)
+	s := newSweep(ctx, w)
 	list, err := s.plan(ctx, scs)
 	for sch := range s.mixed(list) {
 		order = append(order, sch.id())
@@ -22,7 +22,7 @@ func Order(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (order [
 // Explored are the findings of a sweep as they are found, neither confirmed nor
 // shrunk.
 func Explored(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) ([]Finding, error) {
-	s := newSweep(w)
+	s := newSweep(ctx, w)
 	list, err := s.plan(ctx, scs)
 	s.explore(ctx, list)
 	var out []Finding
@@ -61,7 +61,7 @@ func Finished(f Finding) string {
 		return err.Error()
 	}
 	defer os.RemoveAll(dir)
-	x := &reducer{sweep: newSweep(&Sweeper{Engine: &scenarios.Engine{}, Repro: dir})}
+	x := &reducer{sweep: newSweep(context.Background(), &Sweeper{Engine: &scenarios.Engine{}, Repro: dir})}
 	x.finish(&f, "R-1")
 	text, _ := os.ReadFile(reproFile(dir, "R-1"))
 	return string(text)
@@ -141,7 +141,7 @@ func Clusters(seen ...Sighting) (out []Finding) {
 // Unplayable is what becomes of a schedule that is no scenario: its note, and the
 // verdict in the map.
 func Unplayable() (note string, verdict results.Verdict) {
-	s := newSweep(&Sweeper{Engine: &scenarios.Engine{}})
+	s := newSweep(context.Background(), &Sweeper{Engine: &scenarios.Engine{}})
 	s.record(Schedule{Scenario: "s", Point: "p", Action: "a"},
 		results.Result{Verdict: results.Error, Reason: "there is no such word"})
 	return s.notes[0], s.cells[0].Verdict
@@ -149,7 +149,7 @@ func Unplayable() (note string, verdict results.Verdict) {
 
 // Drawn are the orders that a sweep of scenarios would draw, of which none is run.
 func Drawn(ctx context.Context, w *Sweeper, scs ...*scenarios.Scenario) (out []Schedule, err error) {
-	s := newSweep(w)
+	s := newSweep(ctx, w)
 	list, err := s.plan(ctx, scs)
 	for sch := range s.mixed(list) {
 		out = append(out, sch)

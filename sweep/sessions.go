@@ -69,9 +69,10 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("exploring needs a folder for transcripts")
 	}
-	s := newSweep(w)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := newSweep(ctx, w)
 	s.Choice = ByPriority // what runs show is not compared
-	s.whole = ctx
 	temp, err := s.engine.MakeTemp()
 	if err != nil {
 		return Outcome{}, err

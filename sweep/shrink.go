@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/acp-test/acp-test/internal/slots"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 )
@@ -76,7 +77,7 @@ func (x *reducer) shows(ctx context.Context, a Archive) bool {
 
 // once runs a script. It reports whether the script shows the rule, and whether
 // there was time to run it. A step of 0 is the engine's.
-func (x *reducer) once(ctx context.Context, slots slots, a Archive, step time.Duration) (hit, ran bool) {
+func (x *reducer) once(ctx context.Context, in slots.Slots, a Archive, step time.Duration) (hit, ran bool) {
 	e := x.engine
 	switch {
 	case step > 0 && x.brief != nil:
@@ -92,7 +93,7 @@ func (x *reducer) once(ctx context.Context, slots slots, a Archive, step time.Du
 	if err != nil {
 		return false, false
 	}
-	res, ran := slots.run(x.ctx, ctx, e, sc)
+	res, ran := run(x.ctx, ctx, in, e, sc)
 	ran = ran && ctx.Err() == nil
 	return ran && x.hit(res), ran
 }
@@ -118,12 +119,12 @@ func (x *reducer) hit(res results.Result) bool {
 		})
 }
 
-func (x *reducer) repeat(ctx context.Context, slots slots, a Archive, n int, step time.Duration) (hits, runs int) {
+func (x *reducer) repeat(ctx context.Context, in slots.Slots, a Archive, n int, step time.Duration) (hits, runs int) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for range n {
 		wait.Go(func() {
-			hit, ran := x.once(ctx, slots, a, step)
+			hit, ran := x.once(ctx, in, a, step)
 			mu.Lock()
 			defer mu.Unlock()
 			if ran {

@@ -69,8 +69,7 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	began, user := time.Now(), ctx
 	ctx, stop := context.WithTimeoutCause(ctx, budget, errBudget)
 	defer stop()
-	s := newSweep(&Sweeper{Engine: r.Engine, Jobs: r.Jobs, Confirm: r.Confirm})
-	s.whole = ctx
+	s := newSweep(ctx, &Sweeper{Engine: r.Engine, Jobs: r.Jobs, Confirm: r.Confirm})
 	temp, err := s.engine.MakeTemp()
 	if err != nil {
 		return Reduced{}, err

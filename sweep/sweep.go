@@ -16,6 +16,7 @@ import (
 
 	"github.com/acp-test/acp-test/internal/confined"
 	"github.com/acp-test/acp-test/internal/glob"
+	"github.com/acp-test/acp-test/internal/slots"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
@@ -143,8 +144,9 @@ type sweep struct {
 	// holds the rules that sessions with full waits have shown.
 	hasty   scenarios.Engine
 	patient map[string]bool
-	slots   slots
-	crowd   slots // more than the processors have time for
+	all     slots.Slots // for exploring
+	slots   slots.Slots // for confirming and shrinking
+	crowd   slots.Slots // more than the processors have time for
 	// whole ends with the budget, a little later than the context for settling.
 	// In between, nothing new starts, but running scenarios may end.
 	whole context.Context
@@ -170,15 +172,15 @@ type sweep struct {
 	chance    []string // what differed then
 }
 
-func newSweep(w *Sweeper) *sweep {
-	s := &sweep{Sweeper: w, whole: context.Background(), engine: *w.Engine, told: map[Signature]bool{},
+func newSweep(ctx context.Context, w *Sweeper) *sweep {
+	s := &sweep{Sweeper: w, whole: ctx, engine: *w.Engine, told: map[Signature]bool{},
 		baseline: map[string]map[string]bool{}, silent: map[string]int{}, cover: newCoverage()}
 	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
 	s.engine.AskMode = ""     // a schedule is played as it is
 	s.engine.NoFurther = true // a schedule ends with a turn of its own
 	s.hasty, s.patient = s.engine.Doubting(), map[string]bool{}
 	jobs := cmp.Or(max(w.Jobs, 0), runtime.NumCPU())
-	s.slots, s.crowd = make(slots, jobs), make(slots, crowded*jobs)
+	s.all, s.slots, s.crowd = slots.New(ctx, max(w.Jobs, 0)), slots.New(ctx, jobs), slots.New(ctx, crowded*jobs)
 	return s
 }
 
@@ -188,8 +190,9 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("a sweep needs a folder for transcripts")
 	}
-	s := newSweep(w)
-	s.whole = ctx
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s := newSweep(ctx, w)
 	temp, err := s.engine.MakeTemp()
 	if err != nil {
 		return Outcome{}, err
@@ -208,7 +211,6 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	if n := len(list) - len(s.baselines); n > 0 && cut && ctx.Err() == nil {
 		s.note("%d of %d scenarios are not swept: their plain runs did not end in time; raise the budget", n, len(list))
 	}
-	s.whole = ctx
 	planned := time.Now()
 	if s.modelless() {
 		schedules = nil
@@ -344,7 +346,7 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 		sc = alone
 		e.StepTimeout = min(cmp.Or(e.StepTimeout, instead), instead)
 	}
-	res, began := s.slots.run(ctx, s.whole, e, sc)
+	res, began := run(ctx, s.whole, s.all, e, sc)
 	if !began || s.whole.Err() != nil {
 		return
 	}
@@ -428,7 +430,7 @@ func numbers[T any](list []T) iter.Seq[int] {
 func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	var wait sync.WaitGroup
 	next := make(chan T)
-	for range cap(s.slots) * 4 {
+	for range cap(s.all) * 4 {
 		wait.Go(func() {
 			for one := range next {
 				f(one)
@@ -445,17 +447,15 @@ func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	wait.Wait()
 }
 
-// slots limits how many scenarios run at once.
-type slots chan struct{}
-
 // run runs one scenario as soon as a slot is free, unless start has ended by
 // then.
-func (s slots) run(
-	start, ctx context.Context, e scenarios.Engine, sc *scenarios.Scenario,
+func run(
+	start, ctx context.Context, s slots.Slots, e scenarios.Engine, sc *scenarios.Scenario,
 ) (res results.Result, began bool) {
-	s <- struct{}{}
-	var once sync.Once
-	give := func() { once.Do(func() { <-s }) }
+	if !s.Take(start) {
+		return res, false
+	}
+	give := sync.OnceFunc(s.Give)
 	defer give()
 	if start.Err() != nil {
 		return res, false

@@ -1,4 +1,5 @@
-package scenarios
+// Package slots limits how many scenarios run at once.
+package slots
 
 import (
 	"context"
@@ -8,8 +9,9 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 )
 
-// slots limits how many scenarios run at once. A scenario gives its slot back when only its final wait is left.
-type slots chan struct{}
+// Slots are the places for scenarios that run at once. A scenario gives its slot back when only its final wait is left.
+// The capacity is the maximum number of slots.
+type Slots chan struct{}
 
 // mostAtOnce is the default maximum of scenarios at once. Each has an agent, which uses memory even while it waits.
 const mostAtOnce = 16
@@ -20,14 +22,14 @@ const idleCheck = 200 * time.Millisecond
 // crowded is the number of checks in a row that must find all processors busy before fit takes one slot back.
 const crowded = 25
 
-// newSlots returns n slots. For n = 0 it starts with one per processor and adjusts the number until ctx ends: it adds a
+// New returns n slots. For n = 0 it starts with one per processor and adjusts the number until ctx ends: it adds a
 // slot when all are taken and the processors are idle. It removes one when the processors had no time for five seconds
 // and more than twice as many scenarios run as there are processors.
-func newSlots(ctx context.Context, n int) slots {
+func New(ctx context.Context, n int) Slots {
 	if n > 0 {
-		return make(slots, n)
+		return make(Slots, n)
 	}
-	s := make(slots, max(mostAtOnce, runtime.NumCPU()))
+	s := make(Slots, max(mostAtOnce, runtime.NumCPU()))
 	for range cap(s) - runtime.NumCPU() {
 		s <- struct{}{}
 	}
@@ -42,7 +44,7 @@ func newSlots(ctx context.Context, n int) slots {
 // fit changes the number of slots by at most one per tick, until ctx ends. It adds up to n slots while all are taken
 // and the processors are idle. It takes one back when the processors were busy for 25 ticks in a row (see crowded),
 // but keeps two slots per processor. starved returns the total time for which processes have waited for a processor.
-func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
+func (s Slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
 	for before, full := starved(), 0; ; {
 		select {
 		case <-ctx.Done():
@@ -71,7 +73,7 @@ func (s slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved fu
 
 // offer adds one slot if all are taken and the processors were idle: waited, the time that processes waited for one,
 // is less than half of idleCheck.
-func (s slots) offer(waited time.Duration) bool {
+func (s Slots) offer(waited time.Duration) bool {
 	if len(s) < cap(s) || waited >= idleCheck/2 {
 		return false
 	}
@@ -79,7 +81,8 @@ func (s slots) offer(waited time.Duration) bool {
 	return true
 }
 
-func (s slots) take(ctx context.Context) bool {
+// Take waits for a slot and takes it. It reports false if ctx ends before.
+func (s Slots) Take(ctx context.Context) bool {
 	select {
 	case s <- struct{}{}:
 		return true
@@ -88,4 +91,5 @@ func (s slots) take(ctx context.Context) bool {
 	}
 }
 
-func (s slots) give() { <-s }
+// Give gives a slot back.
+func (s Slots) Give() { <-s }
