@@ -1,4 +1,4 @@
-// Package acp describes the Agent Client Protocol to the engine.
+// Package acp gives the engine its description of the Agent Client Protocol.
 package acp
 
 import (
@@ -27,7 +27,7 @@ var v1 = sync.OnceValue(func() *scenarios.Protocol {
 	return scenarios.Complete(p)
 })
 
-// V2 returns ACP version 2, as of its Preview.
+// V2 returns ACP version 2, as of the preview of its specification.
 func V2() *scenarios.Protocol { return v2() }
 
 var v2 = sync.OnceValue(func() *scenarios.Protocol {
@@ -44,11 +44,11 @@ const NameV2 = "acp-v2"
 // offers returns the name of version 2 if the agent answered initialize with version 2 and the editor had asked for
 // version 2 or later. If the editor had asked for an earlier version, the answer is wrong and offers returns "".
 func offers(t *transcript.Transcript) string {
-	asked := map[int]int64{} // by the Seq of the request
+	asked := map[int]int64{} // by Seq of the request
 	for e := range t.All() {
 		switch {
 		case strings.HasPrefix(e.Method, "session/"):
-			return "" // what was negotiated stands
+			return "" // the version was negotiated before
 		case e.Method != "initialize":
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
 			asked[e.Seq], _ = e.JSON().Path("params.protocolVersion").Int()

@@ -11,14 +11,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// Fields returns the specification's text about the members of messages, for the inspector page.
+// Fields returns what the specification says about the members of messages, for the inspector page.
 func Fields(p *scenarios.Protocol) inspector.Fields {
 	v, file := schema.V1(), "schema/v1/schema.json#$defs/"
 	if p.Name == NameV2 {
 		v, file = schema.V2(), "schema/v2/schema.json#"
 	}
 	f := inspector.Fields{Calls: map[string][]string{}, Types: map[string]any{}, Cite: file, Says: map[string][]int{}}
-	words := map[string]bool{} // that can only be meant as the name of a member or a method
+	words := map[string]bool{} // names that can only mean a member or a method: true; ordinary words: false
 	for _, m := range v.Methods() {
 		f.Calls[m.Name] = []string{m.Params, m.Result}
 		words[m.Name] = strings.Contains(m.Name, "/")
@@ -45,8 +45,8 @@ var (
 	word       = lazy.Regexp(`[\w/]+`)
 )
 
-// about returns the subjects of a requirement: the type or member that it cites, and the members and methods that it
-// names.
+// about returns the keys under which a requirement is listed: the type or member that it cites, and the members and
+// methods that its text names.
 func about(q rules.Requirement, words map[string]bool) []string {
 	var keys []string
 	if m := definition().FindStringSubmatch(q.Cite.Anchor); m != nil && strings.HasSuffix(q.Cite.File, ".json") {

@@ -1,4 +1,4 @@
-// Package agui describes AG-UI, the protocol between agents and web front ends, to the engine.
+// Package agui gives the engine its description of AG-UI, the protocol between agents and web front ends.
 package agui
 
 import (
@@ -44,8 +44,8 @@ var types string
 //go:embed says.txt
 var about string
 
-// shape describes a type for the inspector page. Fields are the members of an object. Forms are the variants of a type,
-// which the member By tells apart.
+// shape describes a type for the inspector page. Fields are the members of an object. By is the member whose value
+// says which of Forms an object has.
 type shape struct {
 	Fields [][]string `json:"fields,omitempty"`
 	By     string     `json:"by,omitempty"`
@@ -72,7 +72,7 @@ func Fields() inspector.Fields {
 	add("Content", shape{Forms: [][]string{{"text", "string"}, {"parts", "ContentPart[]"}}})
 	for event, members := range invariants.Members() {
 		if strings.HasPrefix(event, "THINKING_") {
-			continue // retired before there was a schema
+			continue // they were retired before the schema existed
 		}
 		var s shape
 		for _, m := range members {
@@ -110,7 +110,7 @@ func Fields() inspector.Fields {
 
 var word = lazy.Regexp(`\w+`)
 
-// shaped returns the shape of a type from its line in the table.
+// shaped returns the shape of a type. words are the words after the type's name in the table.
 func shaped(words []string) (s shape) {
 	if words[0] == "by" {
 		s.By, words = words[1], words[2:]
@@ -139,7 +139,7 @@ func typeName(event string) string {
 	return b.String() + "Event"
 }
 
-// typeOf returns the type of an event's member. kind is its type in the table of the rules.
+// typeOf returns the type of a member of an event. kind is the member's type in the table of the rules.
 func typeOf(event, member, kind string) string {
 	switch {
 	case member == "type":

@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// V2 classifies the frames of ACP version 2 for a transcript. A prompt is answered when
-// it becomes part of the conversation, and the idle state that ends its work completes it.
+// V2 classifies the frames of ACP version 2 for a transcript. The agent answers a prompt when it accepts the prompt;
+// the idle state that ends the work on a prompt completes it.
 type V2 struct{ Classifier }
 
 // Completes implements transcript.Completer.
@@ -28,11 +28,11 @@ func (V2) Completes() func(e transcript.Entry, f wire.Frame) int {
 	}
 }
 
-// work holds the prompts of a session that no idle state has completed.
+// work has the prompts of a session that no idle state has completed.
 type work struct {
 	prompts []prompt       // the oldest first
-	keys    map[string]int // the latest prompt with an idempotency key, by Seq, that was not refused
-	active  bool           // the state was another than idle since the last idle one
+	keys    map[string]int // by idempotency key, Seq of the first prompt with the key; refused prompts are removed
+	active  bool           // a state other than idle has come since the last idle state
 }
 
 type prompt struct {
@@ -40,14 +40,14 @@ type prompt struct {
 	inserted bool
 }
 
-// see updates work for a frame and returns the Seq of the prompt that the frame completes, or 0. An idle state
-// completes all prompts that are part of the conversation; see returns the oldest. A repeated idle state completes
-// nothing (V2-STA-003).
+// see updates w with a frame, and returns the Seq of the prompt that the frame completes, or 0. An idle state
+// completes all accepted prompts; see returns the oldest of them. A repeated idle state completes nothing
+// (V2-STA-003).
 func (w *work) see(e transcript.Entry, f wire.Frame) int {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
 		if w.sentBefore(f.Params.Get("idempotencyKey").Str(), e.Seq) {
-			return 0 // its work is that of the first
+			return 0 // the prompt was sent before and causes no new work
 		}
 		w.prompts = append(w.prompts, prompt{seq: e.Seq})
 	case e.Source != transcript.Agent:
@@ -69,7 +69,7 @@ func (w *work) see(e transcript.Entry, f wire.Frame) int {
 	return 0
 }
 
-// sentBefore reports whether a prompt with this idempotency key was sent before.
+// sentBefore reports whether a prompt with this idempotency key was sent before. If not, it records the key.
 func (w *work) sentBefore(key string, seq int) bool {
 	if key == "" || w.keys[key] > 0 {
 		return key != ""
@@ -101,8 +101,8 @@ func (w *work) enter(state wire.Value) int {
 		}
 	}
 	if first == 0 && len(kept) == 1 && worked {
-		// A prompt without an answer may be complete too, because the agent's work may be faster than its answer. If
-		// there was no work since the last idle state, this state only repeats that one.
+		// The idle state may also complete a prompt without an answer, because the work may end before the agent
+		// answers. But if there was no work since the last idle state, this state only repeats the last one.
 		first, kept = kept[0].seq, kept[:0]
 	}
 	w.prompts = kept

@@ -1,4 +1,4 @@
-// Package acpreport describes ACP to reports.
+// Package acpreport gives reports their description of ACP.
 package acpreport
 
 import (
@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// V1 describes version 1 to reports: the answer to a prompt ends a turn.
+// V1 returns the description of version 1, in which the answer to a prompt ends a turn.
 func V1() reports.Protocol {
 	return version(invariants.V1(), func(e transcript.Entry) (string, bool) {
 		return e.JSON().Path("result.stopReason").Str(), e.Source == transcript.Agent &&
@@ -19,7 +19,7 @@ func V1() reports.Protocol {
 	})
 }
 
-// V2 describes version 2 to reports: an idle state or an error response to the prompt ends a turn.
+// V2 returns the description of version 2. An idle state, or an error response to the prompt, ends a turn.
 func V2() reports.Protocol {
 	return version(invariants.V2(), func(e transcript.Entry) (string, bool) {
 		refused := e.Kind == transcript.Response && e.Method == "session/prompt" && e.JSON().Get("error").Exists()
@@ -28,7 +28,8 @@ func V2() reports.Protocol {
 	})
 }
 
-// version describes either version to reports. end returns the stop reason if an entry ends a turn.
+// version returns the description of either version. end returns the stop reason; ok is false if the entry ends no
+// turn.
 func version(set *rules.Set, end func(transcript.Entry) (reason string, ok bool)) reports.Protocol {
 	return reports.Protocol{
 		Rules: set,

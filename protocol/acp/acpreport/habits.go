@@ -14,26 +14,26 @@ import (
 
 // Habit is a behaviour that version 1 allows and version 2 forbids.
 type Habit struct {
-	// Requirement is the version 2 requirement that the habit breaks. Does describes the agent's behaviour, Instead the
-	// replacement in version 2.
+	// Requirement is the version 2 requirement that the habit breaks. Does describes what the agent does, and Instead
+	// what version 2 requires in its place.
 	Requirement, Does, Instead string
 	is                         func(e transcript.Entry) bool
 }
 
-// Broken is a habit that an agent showed, and how many times.
+// Broken is a habit, with the number of times that an agent showed it.
 type Broken struct {
 	Habit
 	Count int
-	First string // scenario and entry
+	First string // scenario and entry in which the agent first showed the habit
 }
 
-// habits has three lines for each habit: the requirement and how to detect the habit, what the agent does, and what
-// version 2 has instead.
+// habits has three lines for each habit: first the requirement and how to detect the habit, then what the agent does,
+// then what version 2 has instead.
 //
 //go:embed habits.txt
 var habits string
 
-// AllHabits returns all habits, in the order of a conversation.
+// AllHabits returns all habits, in the order in which a conversation shows them.
 func AllHabits() (all []Habit) {
 	lines := strings.Split(strings.TrimSpace(habits), "\n")
 	for three := range slices.Chunk(lines, 3) {
@@ -44,8 +44,9 @@ func AllHabits() (all []Habit) {
 	return all
 }
 
-// shows returns a function that detects a habit by how: a non-empty member in the answer to a method, a request with
-// a method prefix, an update of a kind, or an update with content of a type.
+// shows returns a function that reports whether an entry shows a habit. how says what to look for, and what names it:
+// a non-empty member in the answer to a method ("answers"), a request by the prefix of its method ("asks"), an update
+// with content of a type ("shows"), or else an update of a kind.
 func shows(how, what string) func(transcript.Entry) bool {
 	return func(e transcript.Entry) bool {
 		v, update := e.JSON(), acpframe.Update(e)
@@ -65,7 +66,7 @@ func shows(how, what string) func(transcript.Entry) bool {
 	}
 }
 
-// Seen adds to list the habits that a version 1 transcript shows.
+// Seen adds to list the habits that a version 1 transcript shows. A nil list stands for all habits, not yet seen.
 func Seen(list []Broken, scenario string, t *transcript.Transcript) []Broken {
 	if list == nil {
 		list = append(list, lists.Map(AllHabits(), func(h Habit) Broken { return Broken{Habit: h} })...)

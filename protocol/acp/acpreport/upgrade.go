@@ -14,8 +14,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Upgrade tells the author of a version 1 agent what the agent still lacks for version 2. It compares a run in each
-// version. Rules are the rules of version 2.
+// Upgrade tells the author of a version 1 agent what the agent still lacks for version 2. It compares a run in version
+// 1 with a run in version 2. Rules are the rules of version 2.
 type Upgrade struct {
 	Rules  *rules.Set
 	V1, V2 results.Run
@@ -28,7 +28,7 @@ type Upgrade struct {
 // Difference is a scenario with a different result in each version.
 type Difference struct{ Scenario, V1, V2 string }
 
-// Speaks reports whether the agent speaks version 2 and was judged by it.
+// Speaks reports whether some scenario of the version 2 run started the agent and passed or failed.
 func (u Upgrade) Speaks() bool {
 	return slices.ContainsFunc(u.V2.Results, func(r results.Result) bool {
 		return !r.NotStarted && (r.Verdict == results.Pass || r.Verdict == results.Fail)
@@ -147,11 +147,11 @@ func (u Upgrade) differences(b *strings.Builder) {
 	}
 }
 
-// Told returns, by session, the agent's text in each turn and how the turn ended, in words that fit both versions. It
-// ignores the order of turns in different sessions.
+// Told returns one text for each session: what the agent said in each turn and how the turn ended. The texts can be
+// compared between the versions. They do not depend on the order of turns in different sessions.
 func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 	said, order := map[int]*strings.Builder{}, map[string][]int{}
-	open := map[string][]int{} // prompts without an end, by session
+	open := map[string][]int{} // prompts whose turns have not ended, by session
 	ends := map[int]string{}
 	for e := range t.All() {
 		if p.Prompts(e) {
@@ -177,7 +177,7 @@ func Told(p *scenarios.Protocol, t *transcript.Transcript) (sessions []string) {
 	return sessions
 }
 
-// counted merges consecutive equal turns into one, with their number.
+// counted merges equal consecutive turns into one text that gives their number.
 func counted(turns []string) (out []string) {
 	for len(turns) > 0 {
 		n := 1

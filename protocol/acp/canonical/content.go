@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// The values of the enums ToolKind, ToolCallStatus, StopReason and so on in the schema of version 1. Lines show such
-// values without quotes.
+// The values of the enums in the schema of version 1, such as ToolKind, ToolCallStatus and StopReason. Lines show
+// these values without quotes.
 var (
 	toolKinds   = []string{"read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"}
 	statuses    = []string{"pending", "in_progress", "completed", "failed"}
@@ -62,7 +62,7 @@ func (l *line) block(v wire.Value) {
 	l.Rest(o)
 }
 
-// base64 shows the size and hash of decoded base64 data.
+// base64 shows the size and the hash of the data that a base64 text encodes.
 func (l *line) base64(o golden.Object, key string) {
 	l.Formed(o, key, func(s string) string {
 		if data, err := base64.StdEncoding.DecodeString(s); err == nil {

@@ -17,13 +17,13 @@ type role uint8
 
 const (
 	content  role = iota // what the agent says and asks, and its answers
-	act                  // what the editor asks and says
-	answer               // what the editor answers
-	inserted             // what says that a prompt is part of the conversation, in version 2
+	act                  // requests and notifications of the editor
+	answer               // answers of the editor
+	inserted             // version 2: shows that the agent has accepted a prompt
 	update               // a later update of a tool call
-	state                // an update of how the session is
-	free                 // declared free by the profile
-	end                  // the exit of the process
+	state                // a session update about the state of the session
+	free                 // an entry that the profile declares free
+	end                  // exit of the process
 )
 
 // item is one line of the golden text: one message, or several chunks of one message.
@@ -31,25 +31,25 @@ type item struct {
 	entry transcript.Entry
 	lane  int // 0: the connection; from 1: its sessions
 	role  role
-	kind  string // of an update
-	call  string // the tool call it is about
-	open  bool   // update: the call had not ended before
+	kind  string // kind of a session update
+	call  string // tool call that the message is about
+	open  bool   // update: the call had not ended before this update
 
-	moves    bool   // of a tool call: it starts or ends it, so it shows whether the agent waited for an answer
-	boundary bool   // content: an answer of the agent, which bounds state updates
-	opening  bool   // act: it opens a session
-	effect   string // content: the path written or the command started
-	request  int    // answer: the item of its request; -1 if unknown
-	prompt   int    // the answer to a prompt while another one was open: which it is, from 1
+	moves    bool   // the update starts or ends a tool call, so it shows whether the agent waited for an answer
+	boundary bool   // an answer of the agent, or an idle state: it separates earlier state updates from later ones
+	opening  bool   // act: a request that opens a session
+	effect   string // content: path of the written file, or the started command
+	request  int    // answer: index of the item of its request; -1 if unknown
+	prompt   int    // answer to a prompt while several were open: number of the prompt, from 1; else 0
 
 	joinKey string
-	joined  []string   // the texts of the chunks that make this message
-	text    string     // free: what it is sorted by
-	cancels string     // of $/cancel_request: the method it cancels, as it is shown
-	merged  wire.Value // of a tool call that is one line: what its updates came to
+	joined  []string   // texts of the chunks of which this message consists
+	text    string     // free: text by which the item is sorted
+	cancels string     // $/cancel_request: method of the cancelled request, as shown
+	merged  wire.Value // a tool call that is shown in one line: its merged updates
 
-	order  int // answer: of its request; update: of its call
-	before int // how many items must come first and have not
+	order  int // answer: order of its request; update: order of its call
+	before int // number of items that must come before this one and have not come yet
 	after  []int
 }
 
@@ -58,32 +58,32 @@ type reader struct {
 	o        golden.Options
 	mask     *golden.Mask
 	survey   *survey
-	until    int // Seq of the last answer to what was read
+	until    int // Seq of the last answer to the requests read so far
 	lanes    map[string]int
-	requests map[int]int // item of a request, by Seq
+	requests map[int]int // index of the item of each request, by Seq
 	called   map[link]called
-	labels   map[int]map[string]string // names of the options, by Seq of the permission request
+	labels   map[int]map[string]string // labels of the options, by Seq of the permission request
 	calls    map[callKey]*call
-	recent   map[callKey]*call // those whose messages are remembered
-	speaking []int             // per lane: the message that goes on, or -1
+	recent   map[callKey]*call // calls whose messages are still remembered
+	speaking []int             // for each lane, the item of the unfinished message, or -1
 	prompts  map[turns]prompts
 	v2       bool
-	begun    map[int]int // per lane: the prompt, from 1, that no running has followed
+	begun    map[int]int // for each lane, the latest prompt, as index plus 1, without a running state after it
 	items    []item
-	learned  []learned // with the items
+	learned  []learned // new ids in the items
 }
 
-// turns identifies a session on one connection. The open prompts of each are counted separately, because a process that
-// has ended answers none.
+// turns identifies a session on one connection. Open prompts are counted for each connection separately, because a
+// process that has ended answers no more.
 type turns struct {
 	conn    int
 	session string
 }
 
-// prompts holds the open prompts of one session, and their count.
+// prompts has the number of prompts of one session so far, and the open ones.
 type prompts struct {
 	count int
-	open  map[int]int // their numbers, by Seq
+	open  map[int]int // number of each open prompt, by Seq
 }
 
 type link struct {
@@ -92,7 +92,7 @@ type link struct {
 	id   wire.ID
 }
 
-// called is the data about a request that the reader never forgets.
+// called is the data about a request that the reader keeps until the end.
 type called struct{ method, session string }
 
 type callKey struct{ session, id string }
@@ -101,7 +101,7 @@ type callKey struct{ session, id string }
 type call struct {
 	order int
 	ended bool
-	shown int // with MergeCalls: its item, from 1
+	shown int // with MergeCalls: index of its item plus 1
 	raws  [][]byte
 }
 
@@ -119,7 +119,8 @@ func newReader(o golden.Options, s *survey) *reader {
 	return r
 }
 
-// shown reports whether an entry belongs in a golden: it is a message, or an event of the process after its start.
+// shown reports whether an entry belongs in a golden text. It does if it is a frame, or an event of the process after
+// its start.
 func shown(e transcript.Entry) bool {
 	if e.Source == transcript.Process {
 		return e.Kind == transcript.StdinClosed || e.Kind == transcript.Exited ||
@@ -134,7 +135,8 @@ func opens(method string) bool {
 	return creates(method) || method == "session/load" || method == "session/resume"
 }
 
-// lane returns the number of a session's section, in the order of first use; 0 is the connection.
+// lane returns the number of a session's section. Sections are numbered from 1 in the order of first use; 0 stands for
+// the connection.
 func (r *reader) lane(session string) int {
 	if session == "" {
 		return 0
@@ -148,14 +150,15 @@ func (r *reader) lane(session string) int {
 	return n
 }
 
-// learn records a new id. The mask learns that id together with the items of the next part.
+// learn records a new id. The mask gets the id together with the items of the next part.
 func (r *reader) learn(class golden.IDClass, id string) {
 	if last := len(r.learned) - 1; id != "" && (last < 0 || r.learned[last] != learned{class, id}) {
 		r.learned = append(r.learned, learned{class, id})
 	}
 }
 
-// add reads an entry and reports whether the entry became an item of its own.
+// add reads an entry. It reports whether the entry became an item, instead of being joined with an earlier item or
+// omitted.
 func (r *reader) add(e transcript.Entry) bool {
 	v := e.JSON()
 	if e.Kind == transcript.Request {
@@ -250,7 +253,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 	}
 }
 
-// update sets in it the kind and subject of a session update.
+// update sets the kind of a session update in it, and what the update is about.
 func (r *reader) update(it *item, v wire.Value) {
 	u := v.Path("params.update")
 	it.kind = u.Get("sessionUpdate").Str()
@@ -266,11 +269,11 @@ func (r *reader) update(it *item, v wire.Value) {
 	}
 }
 
-// begins records whether a state or a message of the user shows that the preceding prompt is part of the conversation.
+// begins records whether a state, or a message of the user, shows that the agent has accepted the preceding prompt.
 func (r *reader) begins(it *item, u wire.Value) {
 	it.boundary = u.Get("state").Is("idle")
 	prompt := r.begun[it.lane]
-	if prompt > 0 && r.items[prompt-1].entry.Conn != it.entry.Conn { // of a process that is gone
+	if prompt > 0 && r.items[prompt-1].entry.Conn != it.entry.Conn { // the process of the prompt has ended
 		delete(r.begun, it.lane)
 		return
 	}
@@ -283,11 +286,11 @@ func (r *reader) begins(it *item, u wire.Value) {
 	}
 }
 
-// below reports whether an item is shown just below its request.
+// below reports whether the item is shown directly below its request.
 func (it *item) below() bool { return it.role == answer || it.role == inserted }
 
-// tool records what a frame says about a tool call. A tool_call, or the first permission request or update that names
-// the call, announces it.
+// tool records what a message says about a tool call. The call is announced by a tool_call, or by the first permission
+// request or update that names it.
 func (r *reader) tool(it *item, v wire.Value) {
 	id := v.Get("toolCallId")
 	if id.Kind() != wire.String {
@@ -315,8 +318,8 @@ func (r *reader) tool(it *item, v wire.Value) {
 	}
 }
 
-// optionLabels maps the ids of a permission request's options to labels: the kinds of the options. The second option of
-// a kind is "allow_once#2".
+// optionLabels returns labels for the options of a permission request, by id. A label is the kind of the option. The
+// second option of the same kind gets a number: "allow_once#2".
 func optionLabels(options wire.Value) map[string]string {
 	labels, seen := map[string]string{}, map[string]int{}
 	for o := range options.Items() {
@@ -332,7 +335,7 @@ func optionLabels(options wire.Value) map[string]string {
 	return labels
 }
 
-// among reports whether the item is a notification whose kind or method matches a pattern.
+// among reports whether the item is a notification and a pattern matches its kind or method.
 func (it *item) among(patterns []string) bool {
 	if it.entry.Kind != transcript.Notification {
 		return false
@@ -342,7 +345,7 @@ func (it *item) among(patterns []string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return glob.Path(pattern, name) })
 }
 
-// join adds a chunk to the current message, if the chunk continues that message, and reports whether it did.
+// join adds a chunk to the unfinished message, if the chunk continues that message. It reports whether it did.
 func (r *reader) join(it *item, v wire.Value) bool {
 	if it.role == free || it.role == content && isChunk(it.kind) {
 		it.joinKey = joinKey(it, v)
@@ -365,13 +368,13 @@ func (r *reader) join(it *item, v wire.Value) bool {
 			r.speaking[lane] = -1
 		}
 	default:
-		r.speaking[it.lane], r.speaking[0] = -1, -1 // also a message that names no session
+		r.speaking[it.lane], r.speaking[0] = -1, -1 // a message that names no session ends too
 	}
 	return false
 }
 
-// ends reports whether an item ends the preceding message: other content does, and so do the beginning and end of a
-// turn. Answers and notifications of the editor do not.
+// ends reports whether an item ends the preceding message. Other content does, and the beginning and the end of a
+// turn. An answer or notification of the editor does not.
 func ends(it *item) bool {
 	switch it.role {
 	case content:
@@ -384,7 +387,8 @@ func ends(it *item) bool {
 	return false
 }
 
-// joinFree joins a chunk that the profile declares free with earlier free chunks of its turn.
+// joinFree joins a chunk that the profile declares free with an earlier free chunk of the same turn. It reports
+// whether there was one.
 func (r *reader) joinFree(it *item, v wire.Value) bool {
 	for at := len(r.items) - 1; at >= 0; at-- {
 		other := &r.items[at]

@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// merge adds an update of a tool call to the line of that call, and reports whether there was such a line. In some
-// agents chance decides how much each update tells; the merged result is always the same.
+// merge adds an update of a tool call to the line of that call. It reports whether there was such a line. How an agent
+// distributes the data among the updates may depend on chance, but the merged result does not.
 func (r *reader) merge(it *item, v wire.Value) bool {
 	u := v.Path("params.update")
 	if it.entry.Kind != transcript.Notification || it.call == "" || u.Kind() != wire.Object {
@@ -17,7 +17,7 @@ func (r *reader) merge(it *item, v wire.Value) bool {
 	c := r.calls[callKey{it.entry.Session, it.call}]
 	if c.shown == 0 || r.items[c.shown-1].entry.Conn != it.entry.Conn {
 		c.shown = len(r.items) + 1
-		it.merged, _ = wire.Parse(u.Raw()) // u is not there for long
+		it.merged, _ = wire.Parse(u.Raw()) // the memory of u is reused
 		if it.role == update {
 			it.role = content
 		}
@@ -48,8 +48,8 @@ func mergeMeta(a, b json.RawMessage) json.RawMessage {
 	return mergeObjects(a, b, func(_ string, old, value json.RawMessage) json.RawMessage { return mergeMeta(old, value) })
 }
 
-// mergeObjects merges the members of b that are not null into a. It calls both for a member that a has too. If a or b
-// is not an object, it returns b.
+// mergeObjects adds those members of b that are not null to a. For a member that a has too, both returns the value. If
+// a or b is not an object, the result is b.
 func mergeObjects(a, b []byte, both func(key string, old, value json.RawMessage) json.RawMessage) json.RawMessage {
 	var x, y map[string]json.RawMessage
 	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil || x == nil || y == nil {

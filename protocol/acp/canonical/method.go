@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// shortMethod returns the form of a method that lines show.
+// shortMethod returns a method in the form in which lines show it.
 func shortMethod(method string) string {
 	if method == "session/request_permission" {
 		return "request_permission"
@@ -21,8 +21,8 @@ func shortMethod(method string) string {
 	return method
 }
 
-// ownSession leaves the session id out of an agent's line, because the section's heading names the session. If the id
-// is missing or not a string, the line shows that. A line outside of a section shows its session at the end.
+// ownSession omits the session id of an agent's line, because the heading of the section names the session. A missing
+// id, or one that is not a string, is shown. A line without a section shows its session at the end.
 func (l *line) ownSession(o golden.Object) {
 	s := o.Take("sessionId")
 	if s.Kind() != wire.String && o.Value.Kind() == wire.Object {
@@ -33,12 +33,12 @@ func (l *line) ownSession(o golden.Object) {
 	}
 }
 
-// piece shows one part of a message.
+// piece writes one part of a message to a line.
 type piece func(l *line, o golden.Object)
 
-// form lists the parts that messages of some methods show, in order.
+// form lists the parts of messages of some methods, in the order in which lines show them.
 type form struct {
-	methods string // separated by blanks
+	methods string // method names, separated by blanks
 	parts   []piece
 }
 
@@ -121,7 +121,7 @@ func byMethod(forms []form) func() map[string][]piece {
 	})
 }
 
-// ifThere returns a piece that shows a part only if the message has the member key.
+// ifThere returns a piece that calls show only if the message has the member key.
 func ifThere(key string, show piece) piece {
 	return func(l *line, o golden.Object) {
 		if o.Value.Get(key).Exists() {
@@ -130,7 +130,7 @@ func ifThere(key string, show piece) piece {
 	}
 }
 
-// shows writes the parts of a message. It writes all members if the method has no form.
+// shows writes the parts of a message according to its form. If the method has no form, it writes all members.
 func (l *line) shows(forms map[string][]piece, method string, o golden.Object) {
 	parts, known := forms[method]
 	if !known {
@@ -179,8 +179,8 @@ func (l *line) unknownMethod(o golden.Object) {
 	l.Members(o)
 }
 
-// cancelled shows the method of the request that $/cancel_request names, because ids differ from run to run. The caller
-// has set options to a function that returns the method.
+// cancelled shows the method of the request that $/cancel_request names, because the id differs from run to run. The
+// caller has set l.options to a function that returns the method.
 func (l *line) cancelled(o golden.Object) {
 	id := o.Take("requestId")
 	if l.options != nil {
@@ -192,8 +192,8 @@ func (l *line) cancelled(o golden.Object) {
 	l.Known("requestId", id)
 }
 
-// option shows a PermissionOption by its kind, and its name only if the name says more. The id is opaque: answers
-// refer to the option by its kind.
+// option shows a PermissionOption by its kind. It adds the name only if the name says more than the kind. The id is
+// not shown, because answers refer to the option by its kind.
 func (l *line) option(v wire.Value) {
 	o := golden.Open(v)
 	id, kind, name := o.Take("optionId"), o.Take("kind"), o.Take("name")
@@ -231,7 +231,7 @@ func (l *line) implementation(o golden.Object, key string) {
 	l.Pair(key, v)
 }
 
-// answer shows a response. If shown is set, the line above is the request, and the response does not repeat the method.
+// answer shows a response. If shown is set, the line above is the request, so the response does not repeat the method.
 func (l *line) answer(e transcript.Entry, v wire.Value, shown bool) {
 	if e.Ref == 0 {
 		l.Word("response to no request")
@@ -337,27 +337,27 @@ type line struct {
 	mask *golden.Mask
 	// exact shows the kinds of chunks by their full names.
 	exact bool
-	// options returns the label of an option of a permission request, by its id.
+	// options returns the label of an option of a permission request, by the option's id.
 	options func(id string) string
 	// about is the id of the tool call in the permission request that the line answers.
 	about string
-	// prompt is the number of the prompt that the line answers if several are open, else 0.
+	// prompt is the number of the prompt that the line answers. It is 0 if only one prompt was open.
 	prompt int
-	// session is the session id that the line shows at its end, "" for none.
+	// session is the session id that the line shows at its end, or "".
 	session string
 	// joined is the text of a message that came in several chunks.
 	joined *string
-	// merged is the merged update to show for a tool call.
+	// merged is the merged update of a tool call, which the line shows instead of the entry.
 	merged wire.Value
 }
 
-// frame returns the text of one frame, with v as the parsed entry. If shown is set, the line above is the request that
-// this response answers, and the response does not repeat its method.
+// frame returns the line for one frame. v is the parsed entry. If shown is set, the line above is the request that
+// this response answers, so the response does not repeat the method.
 func (l *line) frame(e transcript.Entry, v wire.Value, shown bool) string {
 	l.Word(golden.Arrow(e.Source))
 	switch e.Kind {
 	case transcript.Request, transcript.Notification, transcript.Response:
-	default: // it may be long, and is not parsed
+	default: // the text may be long and is not parsed
 		l.Malformed(e)
 		return l.String()
 	}

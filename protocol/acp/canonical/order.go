@@ -42,25 +42,25 @@ import (
 // keeps the order of dependent items. So it is the same for every arrival
 // order that keeps the order of dependent items.
 
-// lane holds, for one section, the last items on which later items depend.
+// lane has, for one section, the last items that later items must follow. They are indexes; -1 stands for none.
 type lane struct {
-	strong   int            // the last content, act or line of the connection
+	strong   int            // the last content, act or item of the connection
 	acted    int            // the last act
 	opened   int            // the first act that opened the session
-	updates  map[string]int // since strong: the last of each call
-	states   map[string]int // the last of each kind
-	gates    map[string]int // the last bound of each kind; "" for all kinds
-	since    []int          // since the last act: what shows whether the agent waited
-	answered map[int]int    // the last answer to each request
+	updates  map[string]int // by call, the last update since strong
+	states   map[string]int // by kind, the last state update
+	gates    map[string]int // by kind, the last answer that separates state updates; "" stands for all kinds
+	since    []int          // since the last act: items that show whether the agent waited for an answer
+	answered map[int]int    // by request, the last answer
 }
 
 // orderer finds the dependencies between the items of one connection.
 type orderer struct {
 	items   []item
 	lanes   map[int]*lane
-	barrier int // the last item of the connection as a whole
+	barrier int // the last item that belongs to no session
 	related func(effect, answer *item) bool
-	// inserted maps a prompt to the last item which shows that the prompt is part of the conversation.
+	// inserted maps a prompt to the last item that shows that the agent has accepted the prompt.
 	inserted map[int]int
 }
 
@@ -82,7 +82,7 @@ func (o *orderer) lane(n int) *lane {
 	return l
 }
 
-// link adds the edges of all items.
+// link adds all edges between the items.
 func (o *orderer) link() {
 	for i := range o.items {
 		it := &o.items[i]
@@ -111,7 +111,7 @@ func (o *orderer) link() {
 	}
 }
 
-// strong links an item that keeps its place among all content of its section.
+// strong links an item that keeps its place among all content of its section. i is the item's index.
 func (o *orderer) strong(i int, l *lane) {
 	it := &o.items[i]
 	o.edge(l.strong, i)
@@ -130,7 +130,7 @@ func (o *orderer) strong(i int, l *lane) {
 	l.strong = i
 }
 
-// connection links an item that belongs to no session. It keeps its place among the content of all sections.
+// connection links an item that belongs to no session. Such an item keeps its place among the content of all sections.
 func (o *orderer) connection(i int) {
 	o.lane(0)
 	for _, l := range o.lanes {
@@ -154,8 +154,8 @@ func (o *orderer) update(i int) {
 	l.updates[it.call] = i
 }
 
-// answer links an answer of the editor with the items that must come before it. No other links are needed, because an
-// answer is shown as early as possible.
+// answer links an answer of the editor to the items that must come before the answer. No item needs to come after it,
+// because an answer is shown as early as possible.
 func (o *orderer) answer(i int) {
 	it := &o.items[i]
 	l := o.lane(it.lane)
@@ -180,8 +180,8 @@ func (o *orderer) answer(i int) {
 	}
 }
 
-// shows reports whether an item proves something about a permission answer: namely whether the agent waited for the
-// answer before it sent the item.
+// shows reports whether an item may depend on the answer to a permission request. Its place then shows whether the
+// agent waited for the answer.
 func (o *orderer) shows(i, a int) bool {
 	it, ans := &o.items[i], &o.items[a]
 	if it.effect != "" {
@@ -205,7 +205,7 @@ func (o *orderer) state(i int) {
 	l.states[it.kind] = i
 }
 
-// bound makes an answer of the agent separate the state updates before it from those after it.
+// bound links an answer of the agent so that it separates earlier state updates from later ones.
 func (o *orderer) bound(i int, l *lane) {
 	switch o.items[i].entry.Method {
 	case "session/set_mode", "session/set_config_option":
@@ -224,8 +224,8 @@ func (o *orderer) bound(i int, l *lane) {
 	}
 }
 
-// relation returns a function that reports whether an effect may belong to the tool call of a permission answer. The
-// effect may, unless only another call names the effect's file or command.
+// relation returns a function that reports whether an effect may belong to the tool call of a permission answer. It
+// may not if another call names the effect's file or command and this call does not.
 func (r *reader) relation() func(effect, answer *item) bool {
 	return func(effect, answer *item) bool {
 		if answer.call == "" {
@@ -293,7 +293,7 @@ func (q *queue) Pop() any {
 
 func (q *queue) Less(i, j int) bool { return inOrder(&q.items[q.heap[i]], &q.items[q.heap[j]]) < 0 }
 
-// inOrder compares items whose order is not fixed by a dependency.
+// inOrder compares two items that may be shown in either order.
 func inOrder(a, b *item) int {
 	return cmp.Or(
 		first(b.role == end, a.role == end),
@@ -305,7 +305,7 @@ func inOrder(a, b *item) int {
 		cmp.Compare(a.text, b.text))
 }
 
-// first compares two items: one with true comes before one with false.
+// first returns -1 if only a is true, 1 if only b is true, and 0 if both are equal.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -316,7 +316,7 @@ func first(a, b bool) int {
 	return 1
 }
 
-// rank returns the position of an item's group in its section: state updates come after content, and free items last.
+// rank returns the position of the item's group in its section: 0 for content, 1 for state updates, 2 for free items.
 func (it *item) rank() int {
 	switch it.role {
 	case state:

@@ -1,5 +1,5 @@
-// Package canonical converts transcripts of ACP to text: each message on one line, with every field shown or hashed.
-// The order of lines is equal for any two runs that differ only by an interleaving that the protocol allows.
+// Package canonical converts transcripts of ACP to text, with each message on one line and every field shown or
+// hashed. Two runs give the same order of lines if they differ only in an interleaving that the protocol allows.
 package canonical
 
 import (
@@ -13,11 +13,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Render returns the text of the frames among entries, one line each, and of the events of the process after its
-// start (end of input, signals, exit). It omits other entries. A caller that shuts the agent down itself must leave
-// out the entries of the shutdown.
+// Render returns the text of the frames among entries, one line each, and of the events of the process after its start
+// (end of input, signals, exit). It omits other entries. A caller that shuts the agent down itself must leave out the
+// entries of the shutdown.
 //
-// It reads entries twice, and keeps only the items that have not settled; see settled.
+// Render reads entries twice. It keeps only those items in memory that have not settled; see settled.
 func (v renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
 	return v.render(entries, o, (*reader).settled)
 }
@@ -50,20 +50,20 @@ func (v renderer) render(entries iter.Seq[transcript.Entry], o golden.Options,
 	return t.b.String()
 }
 
-// part holds items that have settled, and the data that their lines need.
+// part has items that have settled, and the data that their lines need.
 type part struct {
 	runs    []run
 	learned []learned
 	labels  map[int]map[string]string // as in reader
 }
 
-// run holds the items of one connection that have settled.
+// run has the settled items of one connection.
 type run struct {
-	items []*item // in their order
-	loose []*item // what stands behind them, sorted by text
+	items []*item // in the order in which they are shown
+	loose []*item // shown after items, sorted by text
 }
 
-// learned is an id that the mask does not know yet.
+// learned is an id that the mask does not have yet.
 type learned struct {
 	class golden.IDClass
 	id    string
@@ -87,7 +87,7 @@ func (r *reader) part() part {
 	return p
 }
 
-// byConnection splits the items by process. The indexes in each part start at 0.
+// byConnection splits the items by connection. Indexes in each result count from 0.
 func byConnection(items []item) [][]item {
 	var runs [][]item
 	var at []int
@@ -110,7 +110,7 @@ func byConnection(items []item) [][]item {
 	return runs
 }
 
-// line returns the text of an item of a part.
+// line returns the line of an item of part p. shown says that the line above is the request that the item answers.
 func (t *text) line(p part, it *item, m *golden.Mask, shown bool) string {
 	l := line{Line: golden.NewLine(m), mask: m, exact: t.exact, prompt: it.prompt, merged: it.merged}
 	if len(it.joined) > 1 {
@@ -133,16 +133,16 @@ func (t *text) line(p part, it *item, m *golden.Mask, shown bool) string {
 	return l.frame(e, e.JSONIn(&t.doc), shown)
 }
 
-// text is the golden text while it is written.
+// text builds the golden text.
 type text struct {
 	mask    *golden.Mask
 	exact   bool
-	several bool // more than one session: sections have headings
+	several bool // there is more than one session, so sections have headings
 	doc     wire.Doc
 	b       strings.Builder
 	lane    int
 	conn    int
-	last    int // Seq of what is shown in the line above; 0 is none
+	last    int // Seq of the entry in the line above, or 0
 }
 
 // part writes the lines of a part.
@@ -189,17 +189,17 @@ func (t *text) show(p part, it *item) {
 // V1 returns the renderer of version 1.
 func V1() golden.Renderer { return renderer{} }
 
-// V2 returns the renderer of version 2. Items which show that a prompt is part of the conversation come just below the
-// prompt, because the editor may have sent other messages in between. The idle state separates state updates, instead
-// of the answer to a prompt.
+// V2 returns the renderer of version 2. Items that show that the agent has accepted a prompt come directly below the
+// prompt, because the editor may have sent other messages in between. State updates are separated by the idle state
+// instead of the answer to a prompt.
 func V2() golden.Renderer { return renderer{v2: true} }
 
 type renderer struct {
 	v2     bool
-	survey *survey // nil: Render takes it
+	survey *survey // nil if Render must make the survey itself
 }
 
-// Survey implements golden.Surveyor.
+// Survey implements golden.Surveyor. The caller passes each entry to see, and then uses surveyed.
 func (v renderer) Survey() (see func(transcript.Entry), surveyed golden.Renderer) {
 	v.survey = newSurvey()
 	return func(e transcript.Entry) { v.survey.see(e, v.v2) }, v
@@ -214,7 +214,7 @@ const (
 	cursor     golden.IDClass = "cursor"
 )
 
-// Line returns any entry as one line for people.
+// Line returns any single entry as one readable line.
 func (renderer) Line(e transcript.Entry) string {
 	if !e.Frame() {
 		return golden.Event(e)

@@ -7,7 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// chunkName returns the shown name of a chunk's kind: without the suffix _chunk, because chunks are joined.
+// chunkName returns the name under which a kind of chunk is shown. It omits the suffix _chunk, because chunks are
+// joined; if l.exact is set, it keeps the suffix.
 func (l *line) chunkName(kind string) string {
 	if l.exact {
 		return kind
@@ -39,8 +40,7 @@ func (l *line) command(v wire.Value) {
 	l.Rest(c)
 }
 
-// update shows the params of session/update. The section already names the session, so only an invalid session id is
-// shown.
+// update shows the params of session/update. The section already names the session, so a valid session id is omitted.
 func (l *line) update(params wire.Value) {
 	p := golden.Open(params)
 	l.ownSession(p)
@@ -135,7 +135,7 @@ func isChunk(kind string) bool {
 	return false
 }
 
-// isState reports whether an update reports a state of the session instead of an event of the conversation. Such an
+// isState reports whether an update is about the state of the session instead of an event of the conversation. Such an
 // update may come at any time.
 func isState(kind string) bool {
 	switch kind {

@@ -6,24 +6,25 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// A transcript may have any length, so its text is built from independent parts. A part has settled when no later entry
-// can belong to it: at the end of a turn, if no earlier request waits for an answer and no other session or process is
-// active. A first pass over the transcript collects facts that only later entries show.
+// A transcript may have any length, so its text is built from independent parts. A part has settled when no later
+// entry can belong to it. This is so at the end of a turn, if no earlier request waits for an answer and no other
+// session or process is active. A first pass over the transcript, the survey, collects facts that only later entries
+// show.
 
-// survey holds the facts that the first pass collects about a transcript.
+// survey has the facts that the first pass collects about a transcript.
 type survey struct {
-	opened   map[int]string   // the session that a session/new or session/fork opened, by Seq
-	answered map[int]int      // where the last answer is that stands below its request, by the Seq of that
-	stray    int              // the last answer to no request: it may stand anywhere
-	sessions map[string]*span // "" is none
+	opened   map[int]string   // session that a session/new or session/fork opened, by Seq of the request
+	answered map[int]int      // Seq of the last answer that is shown below its request, by Seq of the request
+	stray    int              // Seq of the last answer of the editor to no request; its place in the order is not known
+	sessions map[string]*span // by session id
 	conns    map[int]*span
-	messages map[string]bool // ids of version 2: a message that is told as a whole may come in pieces later
+	messages map[string]bool // version 2: ids of messages that came in chunks; the same message may also come whole
 }
 
-// span holds the first and the last Seq of a session or connection.
+// span has the first and the last Seq of a session or connection.
 type span struct{ first, last int }
 
-// around reports whether the span begins at or before an entry and ends after it.
+// around reports whether the span begins at or before the entry seq and ends after it.
 func (s *span) around(seq int) bool { return s.first <= seq && seq < s.last }
 
 func newSurvey() *survey {
@@ -47,7 +48,7 @@ func (s *survey) see(e transcript.Entry, v2 bool) {
 	from := e.Seq
 	if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Session != "" && creates(e.Method) {
 		s.opened[e.Ref] = e.Session
-		from = e.Ref // the session begins with its request, which does not name it yet
+		from = e.Ref // the session begins with this request, although the request does not name it
 	}
 	if e.Kind == transcript.Response && e.Ref > 0 &&
 		(e.Source == transcript.Editor || v2 && e.Method == "session/prompt") {
@@ -75,7 +76,7 @@ func extend[K comparable](spans map[K]*span, key K, from, to int) {
 	spans[key] = &span{from, to}
 }
 
-// settled reports whether the part up to entry e has settled, so that no later entry can move into it.
+// settled reports whether the part that ends with entry e has settled, so that no later entry can move into it.
 func (r *reader) settled(e transcript.Entry) bool {
 	if r.o.Exact || r.until > e.Seq {
 		return r.until <= e.Seq
@@ -103,13 +104,13 @@ func (r *reader) settled(e transcript.Entry) bool {
 	return true
 }
 
-// forget drops the items that part has returned.
+// forget drops the items that the method part has returned.
 func (r *reader) forget() {
 	r.items = make([]item, 0, len(r.items))
 	r.learned, r.labels = nil, map[int]map[string]string{}
 	clear(r.requests)
 	for key, c := range r.recent {
-		if c.ended { // what comes now is not its effect
+		if c.ended { // later effects do not belong to an ended call
 			c.raws = nil
 			delete(r.recent, key)
 		}

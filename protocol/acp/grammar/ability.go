@@ -13,17 +13,19 @@ import (
 // Ability is the result of calibration: what one agent does in plain turns. The grammar draws only sessions that
 // Ability allows. The zero value is an agent that is only known to answer with text.
 type Ability struct {
-	// V2 says that the agent speaks version 2: a state ends a turn, and modes are options.
+	// V2 says that the agent speaks version 2: a state update ends a turn, and the mode is a config option.
 	V2 bool
-	// Able is the set of capabilities that the agent advertises, by their paths in version 1.
+	// Able is the set of capabilities that the agent advertises. They are named by their paths in version 1, also if
+	// V2 is set.
 	Able map[string]bool
 	// Mode is the initial mode of sessions. Modes are the other modes. Options are the select options other than the
 	// mode.
 	Mode    string
 	Modes   []string
-	modeID  string // of the option that is the mode in version 2
+	modeID  string // id of the config option that is the mode in version 2
 	Options []Option
-	// Asks is an element of Modes in which the agent asks for permission; "" if it asks in Mode or nowhere.
+	// Asks is an element of Modes in which the agent asks for permission. It is "" if the agent asks in Mode or in no
+	// mode.
 	Asks string
 	// Tools has the results of the neutral tools that calibration tried, by name.
 	Tools map[string]Tool
@@ -33,11 +35,11 @@ type Ability struct {
 	Pieces  int
 	// Login is the id of the login method that the editor used; "" without a login.
 	Login string
-	// Together says that one session works while another session waits for the model.
+	// Together says that one session can work while another session waits for the model.
 	Together bool
-	// Busy is the outcome of a prompt to a busy session: "refused", or the stop reason.
+	// Busy says how a prompt to a busy session ended: "refused", "no answer", or its stop reason.
 	Busy string
-	// Blocks maps a type of content block to the outcome of a prompt with such a block.
+	// Blocks says, for each type of content block, how a prompt with such a block ended, as in Busy.
 	Blocks map[string]string
 	// Start and Turn are the longest durations of the agent's start and of a turn.
 	Start, Turn time.Duration
@@ -46,7 +48,7 @@ type Ability struct {
 // Option is a select option of a session.
 type Option struct {
 	ID, Current string
-	Values      []string // the others
+	Values      []string // all values except Current
 }
 
 // Tool holds the results of calibration for one neutral tool.
@@ -57,7 +59,7 @@ type Tool struct {
 	Promised bool
 	// Choices are the kinds of options in the agent's permission request; nil if it sent none.
 	Choices []string
-	// Tells says that the permission request shows the call's path or command. For a question it says that the form has
+	// Tells says that the permission request shows the call's path or command. For ask_user, it says that the form has
 	// a required field.
 	Tells bool
 	// Stops says that the editor can cancel a single call. Ends says that the editor can cancel the call's terminal.
@@ -76,7 +78,7 @@ func (a *Ability) setsMode() string {
 
 func (t Tool) asks() bool { return len(t.Choices) > 0 }
 
-// once returns the kinds of permission options that apply to a single call.
+// once returns those kinds of permission options that apply to a single call.
 func (t Tool) once() []string {
 	return lists.Where(t.Choices, func(kind string) bool { return strings.HasSuffix(kind, "_once") })
 }
@@ -89,13 +91,13 @@ func (a *Ability) works(tool string) bool { return a.Tools[tool].Works || a.Tool
 
 type way struct{ name, needs string }
 
-// waysIn are the ways to open, list or leave a session, each with the capability that it needs.
+// waysIn has the ways to open, list or leave a session, each with the capability that it needs.
 var waysIn = []way{
 	{"load", "loadSession"}, {"resume", "sessionCapabilities.resume"}, {"fork", "sessionCapabilities.fork"},
 	{"list", "sessionCapabilities.list"}, {"close", "sessionCapabilities.close"}, {"delete", "sessionCapabilities.delete"},
 }
 
-// String describes the agent in a paragraph for people.
+// String describes the agent in one paragraph of English text.
 func (a *Ability) String() string {
 	var s []string
 	add := func(format string, args ...any) { s = append(s, fmt.Sprintf(format, args...)) }

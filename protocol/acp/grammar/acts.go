@@ -14,7 +14,8 @@ import (
 //go:embed acts.txt
 var table string
 
-// acts returns the table of the editor's acts, with the values and conditions that its lines use.
+// acts returns the table of the editor's acts, parsed once. The functions here give the values and the conditions that
+// the table refers to by name.
 var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 	t := &sweep.Acts[*writer]{Flags: []string{"idle"}, Values: map[string]func(*writer) script.Word{
 		"turn":   func(w *writer) script.Word { return script.Text(w.at.name) },
@@ -33,15 +34,15 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"running": func(w *writer) bool { return !w.at.gone },
 		"ends":    func(w *writer) bool { return w.at.ends() },
 		"once":    func(w *writer) bool { return w.at.once() },
-		// takes-back: the editor can cancel the prompt by its request id. With a permission or question open, it would
-		// be unclear how the editor must answer that.
+		// takes-back: the editor can cancel the prompt by its request id. Excluded while a permission or a question is
+		// open, because it is not clear how the editor must then answer.
 		"takes-back": func(w *writer) bool {
 			return w.at.ends() && w.at.state != "permission open" && w.at.state != "question open"
 		},
 		"loads":  func(w *writer) bool { return w.has("ways") && w.at.solid && w.at.once() },
 		"mode":   func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
 		"option": func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },
-		// apart: another session can work at the same time. alone: no other work would be lost with the process.
+		// apart: another session can work at the same time. alone: if the process ends, no other work is lost.
 		"v2":    func(w *writer) bool { return w.V2 },
 		"apart": func(w *writer) bool { return w.has("several") && w.Together && len(w.open) == 1 },
 		"alone": func(w *writer) bool {
@@ -49,7 +50,8 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		},
 		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },
 		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
-		// While a command runs, the editor can stop only the call or only its terminal, or kill the command.
+		// While a command runs, the editor may be able to cancel the call, to cancel only its terminal, or to kill the
+		// command.
 		"stops":         func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Stops },
 		"ends-terminal": func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Ends },
 		"kills": func(w *writer) bool {
@@ -91,23 +93,25 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 	return t.Read(table)
 })
 
-// line adds l to the scenario, without its first two words, which only the table needs, and with a name for its result.
+// line adds l to the scenario and sets the name of its result. It removes the first two words of l, which are not part
+// of the scenario line.
 func (w *writer) line(l *script.Line, name string) {
 	l.Name, l.Words, l.As = l.Words[1], l.Words[2:], script.Text(name)
 	l.Text = l.String()
 	w.Lines = append(w.Lines, l)
 }
 
-// once reports whether no earlier act of the turn affects the outcome of the next act.
+// once reports whether no earlier act of the turn can change what the next act does.
 func (t *turn) once() bool { return t.stopped == "" && !t.contested && !t.loaded }
 
-// runs reports whether a command runs that no act has affected.
+// runs reports whether a command is running and no earlier act has affected it.
 func (t *turn) runs() bool { return t.state == "command running" && t.once() && !t.gone }
 
-// ends reports whether the turn ends without being stopped.
+// ends reports whether the turn will end if nothing stops it.
 func (t *turn) ends() bool { return t.once() && !t.endless }
 
-// can returns the acts that are possible in a turn or, with idle, after it.
+// can returns the acts that are possible during a turn. If idle is set, it returns those that are possible after the
+// turn.
 func (w *writer) can(t *turn, idle bool) []*sweep.Act {
 	w.at = t
 	return lists.Where(w.acts.List, func(a *sweep.Act) bool {
@@ -134,12 +138,12 @@ func (w *writer) act(t *turn) {
 	}
 }
 
-// second sends another prompt to the session of a turn that still runs.
+// second sends another prompt to the session of the running turn t.
 func (w *writer) second() {
 	name := w.at.owes(w.name("P"))
 	w.prompt(w.at.convo, name)
 	w.Turns = append(w.Turns, turnOf(w.last()))
-	if w.V2 { // which of the states ends which prompt is open: the session has no further turn
+	if w.V2 { // which idle state ends which prompt is not defined, so the session gets no further turn
 		w.at.gone, w.at.solid = true, false
 	}
 }
@@ -152,7 +156,7 @@ func (w *writer) successor() {
 	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(w.at.next), w.says("text")}))
 }
 
-// idlers returns the open sessions in which no turn runs; returning returns the closed ones that can be loaded or
+// idlers returns the open sessions in which no turn runs. returning returns the closed sessions that can be loaded or
 // resumed.
 func (w *writer) idlers() []*convo {
 	return lists.Where(w.convos, func(c *convo) bool { return !c.gone && !w.busy(c) })
@@ -163,7 +167,7 @@ func (w *writer) returning() []*convo {
 	return lists.Where(w.convos, func(c *convo) bool { return can && c.gone && c.solid && !w.busy(c) })
 }
 
-// sets writes a request that sets a session's mode or option to its current value.
+// sets writes a request that sets a mode or an option of a session to the value it already has.
 func (w *writer) sets(method, params string) {
 	name := w.at.owes(w.name("R"))
 	session := script.Variable("SESSION(" + w.at.name + ")")
@@ -188,13 +192,14 @@ func (w *writer) givesMode() {
 	w.sets("session/set_mode", `"modeId": "`+w.Mode+`"`)
 }
 
-// owes records the name of a request that the agent must have answered when the turn has ended, and returns the name.
+// owes records a request that the agent must have answered when the turn ends. It returns the request's name.
 func (t *turn) owes(name string) string {
 	t.later = append(t.later, name)
 	return name
 }
 
-// stop records that the editor told the agent to stop the turn.
+// stop records that the editor told the agent to stop the turn, and the requirement about that. Later calls do
+// nothing.
 func (t *turn) stop(requirement string) {
 	if t.stopped == "" {
 		t.stopped = requirement

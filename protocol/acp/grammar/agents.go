@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Agent draws a scenario in which a broken or odd agent talks to an editor, in version 2 of ACP if v2 is set. The same
-// state of r draws the same scenario. Only the rules for editors judge the run.
+// Agent draws a scenario in which a broken or odd agent talks to an editor. The scenario is for version 2 of ACP if v2
+// is set, else for version 1. The same state of r gives the same scenario. Only the rules for editors judge the run.
 func Agent(r *rand.Rand, v2 bool) []byte {
 	a := agentWriter{r: r, v2: v2}
 	protocol := ""
@@ -38,8 +38,8 @@ type agentWriter struct {
 	v2     bool
 	text   strings.Builder
 	indent string
-	asked  []string // names of requests that nobody awaits yet
-	n      int      // of names and texts
+	asked  []string // names of requests whose answers the script does not await yet
+	n      int      // counter for names and texts
 	over   bool     // the connection has ended
 }
 
@@ -55,14 +55,14 @@ func (a *agentWriter) block(head string, do func()) {
 	a.line("}")
 }
 
-// some calls do up to n times.
+// some calls do a drawn number of times, at most n.
 func (a *agentWriter) some(n int, do func()) {
 	for range a.r.IntN(n + 1) {
 		do()
 	}
 }
 
-// turn writes the agent's part of a turn: some acts, one end, and acts after the end.
+// turn writes the agent's part of a turn: some acts, one end, and perhaps acts after the end.
 func (a *agentWriter) turn() {
 	a.asked, a.over = nil, false
 	for range 1 + a.r.IntN(8) {
@@ -114,7 +114,7 @@ func (a *agentWriter) end() {
 	a.over = true
 }
 
-// await writes lines that wait for most of the answers that are still open.
+// await writes lines that wait for most of the open answers.
 func (a *agentWriter) await() {
 	for _, name := range a.asked {
 		if a.r.IntN(4) > 0 {
@@ -156,7 +156,7 @@ func (a *agentWriter) update() {
 	}
 }
 
-// works are requests for files and terminals. No editor can fulfil some of them.
+// works has requests about files and terminals. No editor can carry out some of them.
 var works = [][2]string{
 	{"fs/read_text_file", `"path":"$WORK/drawn.txt"`},
 	{"fs/read_text_file", `"path":"$WORK"`},

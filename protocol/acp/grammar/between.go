@@ -7,15 +7,15 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// interlude is something between two turns of a session. What the session has, such as its answers for always, its
-// servers and its folder, must be the same afterwards.
+// interlude is something that happens between two turns of a session. It must not change what the session keeps, such
+// as its allow-always answers, its servers and its folder.
 type interlude struct {
 	name string
 	can  func(w *writer) bool
 	do   func(w *writer, c *convo)
 }
 
-// What a session keeps.
+// Names of the things that a session must keep.
 const (
 	keptAlways  = "kept: answer for always"
 	keptOnce    = "kept: answer for one call"
@@ -79,7 +79,7 @@ func (w *writer) between(c *convo, kept string) {
 	}
 }
 
-// keptPairs adds all pairs of something that a session keeps and an interlude.
+// keptPairs calls add for each pair of a thing that a session keeps and an interlude, if both are possible.
 func (w *writer) keptPairs(add func(a, b string)) {
 	asks := w.rewriters()
 	always := slices.ContainsFunc(asks, func(name string) bool {

@@ -20,7 +20,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// probed maps the tools that calibration calls to the arguments of the call.
+// probed has the arguments of the call that calibration makes, by tool.
 var probed = map[string]object{
 	"read_file":   {"path": "$WORK/read.txt"},
 	"write_file":  {"path": "$WORK/write.txt", "content": "written\n"},
@@ -37,13 +37,13 @@ var probed = map[string]object{
 	"mcp":         {"server": "canary", "tool": "canary_sing", "args": object{"text": "la"}},
 }
 
-// shown maps a tool to a text by which a permission request identifies the call.
+// shown has, by tool, a text in the permission request that identifies the call.
 var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
 	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
-// probes are the calibration turns that are the same for all agents. The turn text finds out what a session offers,
-// how text comes, and what happens to a second prompt. The turn together finds out whether a session works while
-// another one waits for the model.
+// probes has the calibration turns that are the same for all agents. The turn "text" shows what a session offers, how
+// the agent sends text, and how a second prompt ends. The turn "together" shows whether a session can work while
+// another session waits for the model.
 //
 //go:embed probes
 var probes embed.FS
@@ -51,7 +51,7 @@ var probes embed.FS
 // basic lists the tools that calibration calls if the profile names none.
 var basic = []string{"read_file", "write_file", "edit_file", "run_shell"}
 
-// Calibration returns the plain turns, by name, from which Learn finds out how an agent behaves.
+// Calibration returns the scenarios, by name, whose transcripts Learn reads to find out how an agent behaves.
 func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	tools := basic
 	if p.Tools != nil {
@@ -104,14 +104,15 @@ func newProbe(title string) *writer {
 	return w
 }
 
-// asksFor adds a turn in which the model calls a tool. The prompt is the tool's name.
+// asksFor adds a turn in which the model calls the named tool. The prompt is the name of the tool.
 func (w *writer) asksFor(name string) {
 	w.Add("prompt s %s", script.Quote(name))
 	w.Turns = append(w.Turns, turnOf(reply{tool(name, probed[name])}, reply{fakellm.Text("Done with " + name + ".")}))
 	w.Add("await turn any|error within=20s")
 }
 
-// blockProbe finds out what an agent does with a content block that it advertises.
+// blockProbe returns a scenario that shows what an agent does with content blocks of one type. needs is the capability
+// for that type.
 func blockProbe(needs string) sweep.Archive {
 	w := newProbe("Blocks of one type.")
 	w.r = sweep.Key{}.Random(0)
@@ -129,7 +130,8 @@ func blockProbe(needs string) sweep.Archive {
 	return w.archive()
 }
 
-// modeProbes returns probes that call a tool in each other mode, if the agent did not ask for permission in the first.
+// modeProbes returns scenarios that call a tool in each mode other than the initial one. It returns none if the agent
+// has already asked for permission in the initial mode.
 func (a *Ability) modeProbes() map[string]sweep.Archive {
 	out := map[string]sweep.Archive{}
 	for _, t := range a.Tools {
@@ -170,7 +172,7 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 	return a
 }
 
-// asksIn finds out whether the agent asks for permission in the n-th of its modes.
+// asksIn sets a.Asks to the n-th mode if the agent asked for permission in that mode.
 func (a *Ability) asksIn(n string, t *transcript.Transcript) {
 	i, err := strconv.Atoi(n)
 	for _, p := range a.promptsOf(t) {
@@ -197,10 +199,10 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	}
 }
 
-// inV1 replaces the names of version 2 capabilities by those of version 1.
+// inV1 replaces the names of version 2 capabilities with those of version 1.
 var inV1 = strings.NewReplacer("session.prompt.", "promptCapabilities.", "session.", "sessionCapabilities.")
 
-// greetedV2 learns from the greeting of an agent that speaks version 2.
+// greetedV2 reads the initialize result of an agent that speaks version 2. Other results are ignored.
 func (a *Ability) greetedV2(v wire.Value) {
 	if version, _ := v.Get("protocolVersion").Int(); version != 2 {
 		return
@@ -218,7 +220,7 @@ func (a *Ability) greetedV2(v wire.Value) {
 	}
 }
 
-// flags collects the paths of supported capabilities: those that are objects or true.
+// flags adds the paths of supported capabilities to into. A capability is supported if it is neither null nor false.
 func flags(prefix string, v wire.Value, into map[string]bool) {
 	for key, value := range v.Members() {
 		yes, isBool := value.Bool()
@@ -266,7 +268,8 @@ type asked struct {
 	end     transcript.Entry
 }
 
-// promptsOf splits a transcript by its prompts. An entry belongs to the latest prompt sent before it.
+// promptsOf splits a transcript by its prompts. Each entry belongs to the latest prompt sent before it, except that
+// the entry that ends a turn belongs to the prompt of that turn.
 func (a *Ability) promptsOf(t *transcript.Transcript) (out []*asked) {
 	by := map[int]*asked{}
 	for e := range t.All() {
@@ -293,7 +296,7 @@ func (a *Ability) ends(e transcript.Entry) bool {
 	return acpframe.Update(e) == "state_update"
 }
 
-// ending returns how the turn ended: the stop reason, "refused" or "no answer".
+// ending says how the turn ended: its stop reason, "refused" after an error, or "no answer".
 func (p *asked) ending() string {
 	switch v := p.end.JSON(); {
 	case p.end.Seq == 0:
@@ -305,7 +308,7 @@ func (p *asked) ending() string {
 	}
 }
 
-// turned learns from one turn of the calibration.
+// turned adds what one turn of the calibration shows to a. probe is the name of the turn's scenario.
 func (a *Ability) turned(probe string, p *asked) {
 	if p.end.Seq > 0 && p.text != "hello" {
 		a.Turn = max(a.Turn, p.end.At-p.entries[0].At)
@@ -328,7 +331,7 @@ func (a *Ability) turned(probe string, p *asked) {
 	}
 }
 
-// streams finds out how the agent passes text on while a gate holds the model.
+// streams finds out whether the agent sends text while a gate holds the model's reply, and in how many updates.
 func (a *Ability) streams(p *asked) {
 	held := true
 	for _, e := range p.entries {
@@ -382,7 +385,8 @@ func (t *Tool) updated(e transcript.Entry) {
 	}
 }
 
-// worked reports whether a tool call succeeded, as far as that is possible in calibration.
+// worked reports whether a tool call succeeded. Calibration cannot give all tools what they need, so for some tools
+// less than a completed call is enough.
 func (t *Tool) worked(p *asked, status string) bool {
 	switch p.text {
 	case "plan":

@@ -19,14 +19,17 @@ type call struct {
 	args        object
 	// mark is a text that occurs only in this call, in its path or command.
 	mark string
-	// after is a script line that checks the call's effect; "" if nothing shows it. requirement is that of the check.
+	// after is a script line that checks the effect of the call; "" if nothing shows the effect. requirement is the id
+	// of the requirement that this line tests.
 	after, requirement string
-	traces             string // what must not exist if the user rejects the call, besides after
+	traces             string // what, besides the effect that after checks, must not exist if the user rejects the call
 }
 
-// shape is a way to call a tool. Its texts contain placeholders: MARK for the call's mark, NUMBER for the number in the
-// mark, PRODUCT for seven times NUMBER, FOLDER for the session's folder, SERVER for an MCP server, STDIO for the one
-// over stdio. With two servers, OVER is the server's transport. writer.or replaces the texts DRAWN and LONG.
+// shape is a way to call a tool. Its texts contain placeholders, and writer.or replaces the texts DRAWN and LONG.
+//   - MARK is the mark of the call, NUMBER the number in that mark, and PRODUCT seven times NUMBER.
+//   - FOLDER is the session's folder.
+//   - SERVER is the name of an MCP server, and STDIO the name of the server over stdio.
+//   - OVER is the transport of the server if the session has two servers.
 type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`
@@ -42,7 +45,7 @@ type shape struct {
 	// Traces is a folder that the call creates. It must not exist after the user has rejected the call.
 	Traces string `yaml:"traces"`
 	Hangs  bool   `yaml:"hangs"` // no later call reaches the server
-	Fails  bool   `yaml:"fails"` // what it wants cannot be done
+	Fails  bool   `yaml:"fails"` // the call cannot succeed
 }
 
 //go:embed shapes.yaml
@@ -57,7 +60,7 @@ var shapes = sync.OnceValue(func() (all []shape) {
 	return all
 })
 
-// make writes the file that the shape needs, and returns the arguments of the call.
+// make writes the file that the shape needs, and returns the arguments of the call. fill replaces placeholders.
 func (s shape) make(w *writer, fill func(string) string) object {
 	args := object{}
 	if s.File != nil {
@@ -73,7 +76,7 @@ func (s shape) make(w *writer, fill func(string) string) object {
 	return args
 }
 
-// filled returns an argument with the placeholders in its texts replaced.
+// filled returns an argument in which the placeholders are replaced.
 func (w *writer) filled(value any, fill func(string) string) any {
 	switch value := value.(type) {
 	case string:
@@ -85,12 +88,12 @@ func (w *writer) filled(value any, fill func(string) string) any {
 		}
 		return out
 	case []any:
-		return append([]any{}, lists.Map(value, func(v any) any { return w.filled(v, fill) })...) // [] is no null
+		return append([]any{}, lists.Map(value, func(v any) any { return w.filled(v, fill) })...) // [] is not null
 	}
 	return value
 }
 
-// or returns a generated text for DRAWN or LONG, and any other text unchanged.
+// or returns a generated text for DRAWN or LONG. It returns any other text unchanged.
 func (w *writer) or(text string) string {
 	switch text {
 	case "DRAWN":
@@ -101,8 +104,8 @@ func (w *writer) or(text string) string {
 	return text
 }
 
-// marked reports whether a call of the shape shows its mark and can succeed. A permission request can then be matched
-// to the call, because the call does not fail before the agent asks.
+// marked reports whether a permission request can be matched to a call of the shape. The call must show its mark, and
+// must be able to succeed: otherwise it may fail before the agent asks.
 func (s shape) marked() bool {
 	args, _ := s.Args["args"].(object)
 	text, _ := args["text"].(string)
@@ -111,10 +114,10 @@ func (s shape) marked() bool {
 
 func (shape) any() bool { return true }
 
-// call draws a call of the tool named of; "" means any tool. ok is false if no such tool works.
+// call draws a call of the tool named of, or of any tool if of is "". ok is false if no such tool works.
 func (w *writer) call(of string) (c call, ok bool) { return w.callLike(of, shape.any) }
 
-// callLike is call, limited to shapes that fits accepts.
+// callLike is like call, but draws only shapes that fits accepts.
 func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	c.mark = fmt.Sprintf("nota%dx", w.n+1)
 	w.n++
@@ -148,8 +151,8 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	return c, true
 }
 
-// lane returns the model script of a subagent that the agent starts for a call. A gate of the given name holds that
-// script's turn; "" means no gate.
+// lane returns the model script of a subagent that the agent starts for a call. If gate is not "", a gate of that name
+// holds the subagent's turn.
 func lane(mark, gate string) string {
 	held := ""
 	if gate != "" {

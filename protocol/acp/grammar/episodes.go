@@ -55,14 +55,14 @@ func (w *writer) oneEpisode() {
 	e.do(w)
 }
 
-// anyHeld writes a turn that the script holds open in a drawn state, one of those that the agent can reach.
+// anyHeld writes a turn that the script holds open in a drawn state. Only states that the agent can reach are drawn.
 func (w *writer) anyHeld(c *convo) {
 	from := lists.Map(states, func(s state) weighted[state] { return weighted[state]{s.weight, s, !s.can(w, c)} })
 	s, _ := choose(w.r, from)
 	w.heldTurn(c, s)
 }
 
-// solidConvo returns a session with a completed turn, in which no turn runs now.
+// solidConvo returns a session that has a completed turn and no running turn.
 func (w *writer) solidConvo() *convo {
 	c := w.convo()
 	if !c.solid {
@@ -131,7 +131,7 @@ func (w *writer) wayIn() {
 	}
 }
 
-// atOnce opens or loads two sessions at the same time, and then checks that their conversations stay separate.
+// atOnce opens or loads two sessions at the same time, and then checks that the conversations stay separate.
 func (w *writer) atOnce() {
 	how, pair := "new", []*convo{{name: w.name("s")}, {name: w.name("s")}}
 	if w.has("ways") && w.ways("load") && len(w.convos) > 0 {
@@ -185,8 +185,8 @@ func (w *writer) manySessions() {
 	w.check("", "goes-on")
 }
 
-// serversApart closes one of two sessions that each have an MCP server of the same name. The server of the other
-// session must stay.
+// serversApart closes one of two sessions that each have an MCP server of the same name. The other session must keep
+// its server.
 func (w *writer) serversApart() {
 	first, second := w.newConvo(), w.newConvo()
 	for _, c := range []*convo{first, second} {
@@ -203,8 +203,8 @@ func (w *writer) serversApart() {
 	w.sings(stays)
 }
 
-// endsConnecting ends the agent's input while the agent connects to an MCP server that never answers. The agent must
-// end all the same. No further lines may follow.
+// endsConnecting closes the agent's input while the agent connects to an MCP server that never answers. The agent must
+// exit nevertheless. No further lines may follow in the scenario.
 func (w *writer) endsConnecting() {
 	begun := w.name("mute")
 	w.Add(`mcp run mute sh -c 'touch "$0"; exec cat > /dev/null' %s`,
@@ -230,7 +230,7 @@ func (w *writer) sings(c *convo) {
 	c.solid = true
 }
 
-// leavesAll closes the sessions or restarts the agent; later lines reopen the sessions.
+// leavesAll closes the sessions, or restarts the agent. Later lines must reopen the sessions.
 func (w *writer) leavesAll(list []*convo) {
 	if w.ways("close") && w.one(2) {
 		for _, c := range list {
@@ -241,7 +241,8 @@ func (w *writer) leavesAll(list []*convo) {
 	}
 }
 
-// modelSaw checks that the model was told a text in a session's latest turn or, with not "! ", that it was not.
+// modelSaw writes a check that the model was told a text in the session's latest turn. With the value "! ", not
+// inverts the check. modelSaw does nothing if told is "".
 func (w *writer) modelSaw(not string, c *convo, told string) {
 	if told != "" {
 		w.Add(not+"saw model request session=%s %s", c.name, script.Join(script.Text("raw~"), script.Quote(told)))
@@ -259,7 +260,7 @@ func (w *writer) lost(lines ...string) {
 	w.asked = map[string]string{}
 }
 
-// inFirstMode returns a session in the initial mode, in which the agent asks as it did in calibration.
+// inFirstMode returns a session in the initial mode, in which the agent asks for permission as it did in calibration.
 func (w *writer) inFirstMode() *convo {
 	if c := w.convo(); c.mode == "" {
 		return c
@@ -267,7 +268,7 @@ func (w *writer) inFirstMode() *convo {
 	return w.newConvo()
 }
 
-// set writes a line that changes a session's mode or an option.
+// set writes a line that changes the mode or an option of a session.
 func (w *writer) set() {
 	c := w.convo()
 	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
@@ -300,7 +301,7 @@ func (w *writer) settles(template string, args ...any) {
 	w.Add("saw response %s result?", name)
 }
 
-// idle writes up to three acts in a session whose turn is over.
+// idle writes up to three acts in a session in which no turn runs.
 func (w *writer) idle() {
 	c := w.convo()
 	for range 1 + w.r.IntN(3) {

@@ -27,7 +27,7 @@ func generator(of *Ability) *sweep.Generator {
 	return &sweep.Generator{Questions: questions, More: more, Learn: learn}
 }
 
-// heads adds the line that names the protocol to scenarios.
+// heads adds a line that names the protocol to each scenario, if the protocol is version 2. It changes list.
 func (a *Ability) heads(list map[string]sweep.Archive) map[string]sweep.Archive {
 	for name, x := range list {
 		list[name] = a.head(x)
@@ -45,29 +45,30 @@ func (a *Ability) head(x sweep.Archive) sweep.Archive {
 // Grammar draws conversations that one agent can have.
 type Grammar struct{ *Ability }
 
-// AskMode returns the mode in which the agent asks for permission, "" if the initial mode does or no mode does.
+// AskMode returns a mode in which the agent asks for permission. It returns "" if the agent asks in the initial mode
+// or in no mode.
 func (g Grammar) AskMode() string { return g.Asks }
 
-// Session is a conversation, determined by the agent's abilities and a key. The key also lists the episodes that are
-// left out.
+// Session is a conversation. The agent's abilities and the key determine it completely. The key also lists the parts
+// that are left out.
 type Session struct {
 	grammar Grammar
 	sweep.Key
 }
 
-// Draw returns the conversation of a key, for a sweep.
+// Draw returns the conversation that belongs to a key.
 func (g Grammar) Draw(k sweep.Key) sweep.DrawnSession {
 	s := Session{g, k}
 	w := s.written()
 	return sweep.DrawnSession{Key: k, Archive: w.head(w.archive()), Covers: w.covers(), Smaller: s.smaller(w)}
 }
 
-// features are parts that a conversation may lack. Each conversation lacks about a third of them, so that a feature
-// also occurs without those that usually come with it (swarm testing).
+// features are the parts that a conversation may lack. Each conversation lacks about a third of them, so that a
+// feature also occurs without its usual companions (swarm testing).
 var features = []string{"tools", "permissions", "failures", "shapes", "media", "several", "settings", "ways", "process",
 	"servers", "writes", "asides", "stops"}
 
-// written returns a writer that has written the conversation: its set-up, then its episodes.
+// written returns a writer that has written the whole conversation: the set-up, then the episodes.
 func (s Session) written() *writer {
 	w := newWriter(s.grammar.Ability)
 	w.random = s.Random
@@ -92,8 +93,8 @@ func (s Session) written() *writer {
 	return w
 }
 
-// smaller returns shorter conversations: one episode alone, then plain words only, then with one part left out, the
-// largest part first.
+// smaller returns a function that draws shorter conversations. First come those with a single episode, then those in
+// which one part is left out, the largest part first.
 func (s Session) smaller(w *writer) func() []sweep.DrawnSession {
 	return func() (out []sweep.DrawnSession) {
 		parts := []string{"e", "s", "w"}

@@ -1,6 +1,6 @@
 package grammar
 
-// Pairs returns all pairs that conversations with the agent can cover.
+// Pairs returns all pairs, such as a state and an act, that conversations with the agent can cover.
 func (g Grammar) Pairs() (out [][2]string) {
 	w := newWriter(g.Ability)
 	w.out = map[string]bool{}
@@ -47,7 +47,7 @@ func (g Grammar) Pairs() (out [][2]string) {
 	return out
 }
 
-// answerPairs adds the answers to one permission request, and to two about the same call.
+// answerPairs adds pairs for the answers to a permission request, and to a second request about the same call.
 func (w *writer) answerPairs(add func(a, b string)) {
 	kinds := map[string]bool{}
 	for _, tool := range w.askers() {
@@ -68,7 +68,7 @@ func (w *writer) answerPairs(add func(a, b string)) {
 	}
 }
 
-// shapePairs adds the shapes of prompts, of calls, and of the model's last replies.
+// shapePairs adds pairs for the shapes of prompts and calls, and for the ways in which the model ends a turn.
 func (w *writer) shapePairs(add func(a, b string)) {
 	add("prompt", "text")
 	for _, b := range blocks {
@@ -90,7 +90,7 @@ func (w *writer) shapePairs(add func(a, b string)) {
 	}
 }
 
-// wayPairs adds the ways into sessions, each with a setting.
+// wayPairs adds each way to reopen a session, paired with the session's setting.
 func (w *writer) wayPairs(add func(a, b string)) {
 	settings := []string{"plain"}
 	if w.works("mcp") {

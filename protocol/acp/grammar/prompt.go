@@ -20,7 +20,7 @@ import (
 // silence is a WAV file without samples, in base64.
 const silence = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
 
-// dots returns pictures of one pixel in base64, keyed by the image types that models accept.
+// dots returns pictures of one pixel in base64, by image type, for the types that models accept.
 var dots = sync.OnceValue(func() map[string]string {
 	dot, kinds := image.NewGray(image.Rect(0, 0, 1, 1)), map[string]func(*bytes.Buffer, image.Image) error{
 		"png":  func(b *bytes.Buffer, dot image.Image) error { return png.Encode(b, dot) },
@@ -40,7 +40,7 @@ var dots = sync.OnceValue(func() map[string]string {
 
 type object = map[string]any
 
-// blocks are the shapes of prompts other than plain text, each with the capability that it needs.
+// blocks has the shapes of prompts other than plain text. needs is the capability that a shape needs, or "".
 var blocks = []struct {
 	weight       int
 	shape, needs string
@@ -49,7 +49,7 @@ var blocks = []struct {
 	{2, "two texts", "", func(w *writer) object { return object{"type": "text", "text": w.text()} }},
 	{1, "line ends", "", func(w *writer) object { return object{"type": "text", "text": w.text() + "\r\nzwei\r\n"} }},
 	{1, "long text", "", func(w *writer) object {
-		size := pick(w.r, []int{200, 10_000, 100_000, 300_000}) // some are longer than what pipes and readers hold
+		size := pick(w.r, []int{200, 10_000, 100_000, 300_000}) // some are longer than the usual buffers of pipes and readers
 		text := w.text() + " "
 		return object{"type": "text", "text": strings.Repeat(text, 1+size/len(text))}
 	}},
@@ -103,7 +103,7 @@ var blocks = []struct {
 	}},
 }
 
-// prompt writes a prompt to a session. The script calls the prompt's response name.
+// prompt writes a prompt to a session. name is the name of the prompt's response in the script.
 func (w *writer) prompt(c *convo, name string) {
 	text, number := w.text(), w.n
 	if c.again != "" && w.one(10) {
@@ -121,7 +121,7 @@ func (w *writer) prompt(c *convo, name string) {
 		shape = blocks[i].shape
 		list = append(list, blocks[i].block(w))
 		if w.one(3) {
-			if w.one(2) { // else two of one kind
+			if w.one(2) { // else both blocks have the same shape
 				i, _ = choose(w.r, can)
 			}
 			list = append(list, blocks[i].block(w))
@@ -154,7 +154,7 @@ func (w *writer) arranged(list []object) []object {
 	return list
 }
 
-// excerpts sometimes gives two embedded texts of a prompt the same address, as for two parts of one file.
+// excerpts sometimes gives two embedded texts of a prompt the same uri, as if they were two parts of one file.
 func (w *writer) excerpts(two []object) {
 	a, _ := two[0]["resource"].(object)
 	b, _ := two[1]["resource"].(object)
@@ -164,7 +164,7 @@ func (w *writer) excerpts(two []object) {
 	}
 }
 
-// namesakes sometimes gives two links of a prompt the same name, as for files in two folders.
+// namesakes sometimes gives two links of a prompt the same name, as if two folders had a file of that name.
 func (w *writer) namesakes(two []object) {
 	if two[0]["type"] == "resource_link" && two[1]["type"] == "resource_link" && two[0]["uri"] != two[1]["uri"] {
 		two[1]["name"] = two[0]["name"]

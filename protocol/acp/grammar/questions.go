@@ -8,8 +8,9 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// twice writes two turns with the same call, for which the agent asks: in one session, in two, or before and after a
-// load. After an answer for one call the agent must ask again; an answer for always applies in its session.
+// twice writes two turns with the same call, about which the agent asks the user. Both turns are in one session, or in
+// two, or a load lies between them. After an answer for one call, the agent must ask again. An answer for always
+// applies to the whole session.
 func (w *writer) twice() {
 	c := w.convo()
 	if c.mode != "" {
@@ -17,7 +18,7 @@ func (w *writer) twice() {
 		return
 	}
 	of := pick(w.r, w.askers())
-	if !slices.Contains(w.rewriters(), of) { // the second time there may be nothing to ask for
+	if !slices.Contains(w.rewriters(), of) { // other tools may have nothing to do the second time
 		w.freeTurn(c)
 		return
 	}
@@ -57,8 +58,8 @@ func (w *writer) twice() {
 	}
 }
 
-// askedElsewhere returns the session in which the agent must ask again: c, sometimes after a second question about the
-// tool named of, or a new session.
+// askedElsewhere returns the session in which the agent must ask again: c or a new session. Before it returns c, it
+// sometimes writes a second question about the tool named of.
 func (w *writer) askedElsewhere(c *convo, of, how string) *convo {
 	switch {
 	case w.one(3):
@@ -70,8 +71,8 @@ func (w *writer) askedElsewhere(c *convo, of, how string) *convo {
 	return c
 }
 
-// asksForAnother writes a turn with a call of another tool than the one for which the user has just given an answer for
-// always. That answer must not count for it. The result is false if no other tool asks.
+// asksForAnother writes a turn with a call of a tool other than the one that the user has just allowed or rejected for
+// always. That answer must not count for the other tool. The result is false if the agent asks about no other tool.
 func (w *writer) asksForAnother(c *convo) bool {
 	others := w.rewriters()
 	if len(others) == 0 {
@@ -82,21 +83,21 @@ func (w *writer) asksForAnother(c *convo) bool {
 	w.prompt(c, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))
 	w.covered("asked twice", "another tool")
-	w.check("PERM-009", "asks-for-another") // what is remembered is for calls of the same sort
+	w.check("PERM-009", "asks-for-another") // the user's answer counts only for calls of the same sort
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	w.Add("saw permission session=%s about~%s", c.name, k.mark)
 	w.check("", "goes-on")
 	return true
 }
 
-// stopsOne writes a turn that the user cancels in a drawn state, mostly while the model speaks.
+// stopsOne writes a turn that the user cancels in a drawn state, most often while the model sends text.
 func (w *writer) stopsOne(c *convo) {
 	from := lists.Map(states, func(s state) weighted[state] {
 		weight := 1
 		if s.name == "text held" {
 			weight = 5
 		}
-		return weighted[state]{weight, s, s.name == "server silent" || !s.can(w, c)} // no server would be left
+		return weighted[state]{weight, s, s.name == "server silent" || !s.can(w, c)} // a silent server cannot be used again
 	})
 	s, _ := choose(w.r, from)
 	t := w.holds(c, s)
@@ -106,7 +107,7 @@ func (w *writer) stopsOne(c *convo) {
 	w.letGo(t)
 }
 
-// nextCall returns the call that follows an answered one: the same call, or an edit of the file that it wrote.
+// nextCall returns the call that follows the answered call k: the same call, or an edit of the file that k wrote.
 func (w *writer) nextCall(k call, how string) fakellm.StepNode {
 	text, _ := k.args["content"].(string)
 	first, _, ok := strings.Cut(text, "\n")
@@ -118,7 +119,7 @@ func (w *writer) nextCall(k call, how string) fakellm.StepNode {
 	return tool("edit_file", object{"path": k.args["path"], "old": first, "new": "neu"})
 }
 
-// otherMode sometimes opens another session in another mode. That must not affect the existing sessions.
+// otherMode sometimes opens another session and changes its mode. This must not affect the existing sessions.
 func (w *writer) otherMode() {
 	if w.has("settings") && len(w.Modes) > 0 && len(w.convos) < most && w.one(2) {
 		w.covered("asked twice", "mode of another session")
@@ -126,15 +127,16 @@ func (w *writer) otherMode() {
 	}
 }
 
-// rewriters returns the tools for which the agent asks each time, even when the same call is repeated.
+// rewriters returns the tools about which the agent asks each time, even if the same call is repeated.
 func (w *writer) rewriters() []string {
 	return lists.Where(w.askers(), func(name string) bool {
 		return (name == "write_file" || name == "run_shell") && len(w.Tools[name].once()) > 0
 	})
 }
 
-// askedAtOnce has the agent ask in one session while its question in another session is open. The agent must ask both
-// questions, and each answer must count for its own question. The second question may wait for the first.
+// askedAtOnce makes the agent ask in one session while its question in another session is open. The agent must ask
+// both questions, and each answer must count only for its own question. The agent may delay the second question until
+// the first is answered.
 func (w *writer) askedAtOnce() {
 	a := w.inFirstMode()
 	w.open = append(w.open, &turn{convo: a})
@@ -165,7 +167,8 @@ func (w *writer) askedAtOnce() {
 	w.check("", "goes-on")
 }
 
-// cancelsOneOf opens a permission request in session b, cancels the turn of session a, and then answers b's request.
+// cancelsOneOf opens a permission request in session b and cancels the turn of session a. Then it answers the request
+// of b.
 func (w *writer) cancelsOneOf(a, b *convo, of string) {
 	second, ask := w.asks(b, of, "needs ", "hold")
 	w.Add("cancel %s", a.name)
@@ -176,8 +179,8 @@ func (w *writer) cancelsOneOf(a, b *convo, of string) {
 	w.check("", "goes-on")
 }
 
-// cancelsTheSecond cancels the turn of session b, in which the model calls the same tool as in session a. The agent may
-// ask about it only once a's permission request is answered, which the editor does after the cancel.
+// cancelsTheSecond cancels the turn of session b, in which the model calls the same tool as in session a. The agent
+// may delay its question in b until the question in a is answered. The editor answers that one only after the cancel.
 func (w *writer) cancelsTheSecond(a, b *convo, ask string, first call) {
 	w.folder = b.folder()
 	second, _ := w.call(first.tool)
@@ -196,8 +199,8 @@ func (w *writer) cancelsTheSecond(a, b *convo, ask string, first call) {
 	w.check("", "goes-on")
 }
 
-// answeredLate has the editor answer the question of a cancelled turn only while the next question is open. The agent
-// must not take that answer for an answer to the next question.
+// answeredLate makes the editor answer the question of a cancelled turn while the next question is open. The agent
+// must not take this answer for an answer to the next question.
 func (w *writer) answeredLate() {
 	c := w.inFirstMode()
 	_, late := w.asks(c, pick(w.r, w.rewriters()), "needs ", "hold late")
@@ -209,7 +212,8 @@ func (w *writer) answeredLate() {
 	w.decides(c, ask, next)
 }
 
-// asks sends a prompt that makes the model call a tool, and waits for the agent's permission request.
+// asks sends a prompt that makes the model call a tool, and waits for the agent's permission request. ask is the name
+// of that request.
 func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	w.folder = c.folder()
 	k, _ = w.call(of)
@@ -221,15 +225,15 @@ func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	return k, ask
 }
 
-// decides answers the permission request of a turn, then calls endsAsked.
+// decides answers the permission request of a turn with a drawn choice, and checks the end of the turn.
 func (w *writer) decides(c *convo, ask string, k call) {
 	how := pick(w.r, w.Tools[k.tool].once())
 	w.Add("answer %s %s", ask, how)
 	w.endsAsked(c, how, k)
 }
 
-// endsAsked waits for the end of a turn whose permission request was answered with how. It checks that the call took
-// effect if it was allowed, and had no effect if not.
+// endsAsked waits for the end of a turn whose permission request was answered with how. It checks that an allowed call
+// had an effect, and that a rejected call had none.
 func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	if how == "allow_once" {

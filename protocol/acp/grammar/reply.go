@@ -12,8 +12,8 @@ import (
 // reply is one reply of the model, as a list of steps.
 type reply []fakellm.StepNode
 
-// says returns a step in which the model sends a text in pieces. A few texts are longer than the usual limits of logs
-// and caches.
+// says returns a step in which the model sends a text in pieces. About one text in twenty is longer than the usual
+// limits of logs and caches.
 func (w *writer) says(kind string) fakellm.StepNode {
 	text := w.text()
 	if w.one(20) {
@@ -30,8 +30,8 @@ func turnOf(replies ...reply) fakellm.TurnNode {
 	return t
 }
 
-// before draws the model's output before the step at which a turn is held: nothing, thoughts, a text, or a whole reply
-// with calls.
+// before draws what the model sends before the turn is held: nothing, thoughts, a text, or complete replies with
+// calls. begun is the start of the reply that the caller continues.
 func (w *writer) before() (replies []reply, begun reply) {
 	if w.off("r") || !w.has("shapes") {
 		return nil, nil
@@ -48,7 +48,8 @@ func (w *writer) before() (replies []reply, begun reply) {
 	return replies, begun
 }
 
-// calls returns a reply that calls up to four tools, with or without a text before the calls. Two calls may be equal.
+// calls returns a reply that calls up to four tools, with or without a text before the calls. Two of the calls may be
+// equal.
 func (w *writer) calls() (out reply) {
 	if w.one(2) {
 		out = append(out, w.says("text"))
@@ -57,7 +58,7 @@ func (w *writer) calls() (out reply) {
 	if w.one(3) {
 		n = pick(w.r, []int{2, 2, 2, 4})
 	}
-	counted := w.one(3) // some servers count the ids of calls anew in each reply
+	counted := w.one(3) // some model servers number the calls from 0 in each reply
 	for i := range n {
 		if c, ok := w.call(""); ok {
 			if n == 2 && w.one(8) {
@@ -80,7 +81,8 @@ func (w *writer) calls() (out reply) {
 	return w.inOne(out)
 }
 
-// inOne makes the model send some replies in a single event of the stream. No gate may hold such a reply.
+// inOne makes the model send about one reply in four as a single event of the stream. Such a reply must not contain a
+// gate.
 func (w *writer) inOne(r reply) reply {
 	if !w.has("shapes") || w.off("r") || !w.one(4) {
 		return r
@@ -89,11 +91,12 @@ func (w *writer) inOne(r reply) reply {
 	return append(r, fakellm.NewStep("whole", "true"))
 }
 
-// endings are the ways in which a model turn ends.
+// endings has the ways in which a model turn ends, for Pairs.
 var endings = []string{"plain", "length", "length after calls", "refusal", "refusal in words", "thinking only at first",
 	"several texts", "late text", "failure"}
 
-// ending draws the last replies of a turn that no gate holds.
+// ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
+// mostly an element of endings.
 func (w *writer) ending(begun reply) (replies []reply, how string) {
 	list := []weighted[string]{{6, "plain", false}}
 	if w.has("shapes") && !w.off("r") {
@@ -114,7 +117,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		if w.one(2) {
 			begun = append(begun, w.says("text"))
 		}
-	case "length after calls": // an agent may make the calls or not
+	case "length after calls": // the agent may or may not make the calls
 		begun = append(begun, w.calls()...)
 		begun, w.made = append(begun, fakellm.NewStep("stop", "length")), nil
 	case "length", "refusal":
@@ -147,7 +150,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	return []reply{begun}, how
 }
 
-// failures lists the failures of the model server, as values of the step fail.
+// failures has the failures of the model server, as arguments of the model step fail.
 var failures = []string{
 	refusedByModel, "{status: 401, times: 100}",
 	"{status: 429, times: 100, retry_after: 0s, message: not authorized for more than 20 requests}",
@@ -165,12 +168,12 @@ func (w *writer) failure() fakellm.StepNode {
 	return fakellm.NewStep("fail", f)
 }
 
-// last returns a plain text as the last reply.
+// last returns a reply with one text and no call, which ends a turn.
 func (w *writer) last() reply { return reply{w.says("text")} }
 
 func gate(name string) fakellm.StepNode { return fakellm.NewStep("gate", name) }
 
-// tool returns a step that calls a neutral tool. Its arguments are JSON, which is also YAML.
+// tool returns a step that calls a neutral tool. The arguments are written as JSON, which is also valid YAML.
 func tool(name string, args map[string]any, more ...string) fakellm.StepNode {
 	return fakellm.NewStep("tool", name, append([]string{fmt.Sprintf("args: %s", marshal(args))}, more...)...)
 }

@@ -8,24 +8,25 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// turn is a turn while its lines are written.
+// turn is a turn for which the writer is still writing lines.
 type turn struct {
 	*convo
-	prompt string // the name of its prompt
+	prompt string // name of the prompt
 	state  string
-	// gate is the gate that holds the model, request the name of the agent's open request, and done the file that a
-	// command waits for; "" for none.
+	// gate is the gate that holds the model, request the name of the agent's open request, and done the file for which
+	// a command waits. Each is "" if there is none.
 	gate, request, done string
-	next                string // the gate of a prompt that followed a cancel
+	next                string // gate of a prompt that was sent after a cancel
 	call                call
-	told                string // asks whether the model is told what the user typed
-	// stopped is the requirement that the turn must end as cancelled, set once the editor has stopped the turn.
-	// contested: the turn may end in more than one way. loaded: a load was sent during the turn. lost: the turn's
-	// process is gone, or the turn is over. allowed: the editor gave permission.
+	told                string // line that checks whether the model is told what the user typed, or ""
+	// stopped is the requirement that a stopped turn must end as cancelled; "" while the editor has not stopped the
+	// turn. contested says that the turn may end in more than one way, and loaded that a load was sent during the
+	// turn. lost says that the agent's process is gone or the turn is over. allowed says that the editor gave
+	// permission.
 	stopped                          string
 	contested, loaded, lost, allowed bool
 	endless                          bool
-	// later lists the names of requests that must be answered once the turn has ended.
+	// later has the names of requests that must be answered when the turn has ended.
 	later []string
 }
 
@@ -45,7 +46,8 @@ type state struct {
 	endless bool
 }
 
-// unanswered returns a state in which the editor leaves a request unanswered that a call of the tool causes.
+// unanswered returns a state in which a call of the tool has caused a request to the editor, which the editor leaves
+// unanswered.
 func unanswered(weight int, name, tool, method string) state {
 	return state{weight, name, requests(tool, method), func(w *writer, _ *turn) {
 		w.Add("hold %s once", method)
@@ -55,7 +57,7 @@ func unanswered(weight int, name, tool, method string) state {
 	}, atRequest(method), false}
 }
 
-// states are the states in which a turn can be held.
+// states has the states in which a turn can be held.
 var states = []state{
 	{2, "silent", anywhere, nil, func(w *writer, t *turn) []reply {
 		return []reply{{gate(t.hold(w)), w.says("text")}}
@@ -106,14 +108,14 @@ var states = []state{
 		c, _ := w.call("delegate")
 		w.lanes = strings.TrimSuffix(w.lanes, lane(c.mark, "")) + lane(c.mark, t.hold(w))
 		return []reply{{c.step}, w.last()}
-	}, func(w *writer, t *turn) { w.Add("needs await gate %s", t.gate) }, false}, // it belongs to the child's session
+	}, func(w *writer, t *turn) { w.Add("needs await gate %s", t.gate) }, false}, // of the child's session
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
 	}, atRequest("elicitation/create"), false},
 }
 
-// beside returns a reply with the given call. Sometimes it adds a call of the tool named of before or after that one;
-// of "" stands for any tool.
+// beside returns a reply with the given call. Sometimes it adds a call of the tool named of, or of any tool if of is
+// "", before or after the given call.
 func (w *writer) beside(call fakellm.StepNode, of string) reply {
 	if w.has("several") && !w.off("r") && w.one(3) {
 		if other, ok := w.call(of); ok {
@@ -136,14 +138,14 @@ func anyTool(w *writer, _ *convo) bool {
 	})
 }
 
-// uses returns a condition: the agent carries out a tool, and the session is in the first mode.
+// uses returns the condition that the agent can carry out a tool and that the session is in the initial mode.
 func uses(tool string) func(*writer, *convo) bool {
 	return func(w *writer, c *convo) bool {
 		return w.has("tools") && w.works(tool) && c.mode == "" && w.asked[tool] == ""
 	}
 }
 
-// requests returns a condition: the agent sends a request of a method when it carries out a tool.
+// requests returns the condition that the agent sends a request of the given method when it carries out a tool.
 func requests(tool, method string) func(*writer, *convo) bool {
 	return func(w *writer, c *convo) bool {
 		return w.has("tools") && !w.out["requests"] && uses(tool)(w, c) && slices.Contains(w.Tools[tool].Requests, method)
@@ -158,8 +160,8 @@ func asksUser(w *writer, c *convo) bool {
 	return w.has("asides") && c.mode == "" && w.works("ask_user") && !w.without("s")
 }
 
-// askers returns the tools for which the agent asks for permission. It omits tools for which the agent remembers an
-// answer.
+// askers returns the tools about which the agent asks the user. It omits tools for which the user has already answered
+// for always.
 func (w *writer) askers() []string {
 	all := []string{"write_file", "edit_file", "run_shell", "delete_file", "move_file", "mcp"}
 	return lists.Where(all, func(name string) bool {
@@ -167,7 +169,8 @@ func (w *writer) askers() []string {
 	})
 }
 
-// remembers records an answer for always. An agent may treat all tools that change files as one, so it applies to all.
+// remembers records an answer for always. An agent may treat all tools that change files as one tool, so an answer for
+// one of them counts for all of them.
 func (w *writer) remembers(tool, how string) {
 	changes := []string{"write_file", "edit_file", "delete_file", "move_file"}
 	if !slices.Contains(changes, tool) {
@@ -178,13 +181,13 @@ func (w *writer) remembers(tool, how string) {
 	}
 }
 
-// asking draws a call for which the agent asks for permission.
+// asking draws a call about which the agent asks the user.
 func (w *writer) asking() call {
 	c, _ := w.callLike(pick(w.r, w.askers()), shape.marked)
 	return c
 }
 
-// hold chooses the name of the gate that holds the turn, and returns it.
+// hold chooses a name for the gate that holds the turn, stores it and returns it.
 func (t *turn) hold(w *writer) string {
 	t.gate = w.name("g")
 	return t.gate
@@ -199,12 +202,12 @@ func atRequest(method string) func(w *writer, t *turn) {
 	}
 }
 
-// model returns the model turn for a state, including the model's output before that state.
+// model returns the model's part of a turn that is held in state s, including the output before that state.
 func (w *writer) model(t *turn, s state) fakellm.TurnNode {
 	w.folder = t.folder()
 	first, begun := w.before()
 	if !slices.Contains([]string{"silent", "text held", "thought held", "behind a call"}, s.name) {
-		first = nil // what a call before asks for would be taken for the request of the state, or it ends the server
+		first = nil // an earlier call could end the server, or its request could be taken for that of the state
 	}
 	replies := s.model(w, t)
 	replies[0] = append(begun, replies[0]...)

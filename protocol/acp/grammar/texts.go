@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// text draws a text with a number that is unique in the session. Few texts are long.
+// text draws a text with a number that is unique in the conversation. About one text in twenty is long.
 func (w *writer) text() string {
 	w.n++
 	most := 6
@@ -18,7 +18,7 @@ func (w *writer) text() string {
 	case 0:
 		most = 400
 	case 1, 2, 3:
-		return fmt.Sprintf("Nr%d.", w.n) // the number alone may begin another one
+		return fmt.Sprintf("Nr%d.", w.n) // another text may begin with this whole text
 	}
 	if w.plain() {
 		return fmt.Sprintf("Number %d.", w.n)
@@ -48,7 +48,7 @@ func (w *writer) pieces(text string) []string {
 	for _, at := range append(slices.Compact(cuts), len(runes)) {
 		out = append(out, string(runes[from:at]))
 		if from = at; w.r.IntN(64) == 0 {
-			out = append(out, "") // as some servers send them
+			out = append(out, "") // some model servers send empty pieces
 		}
 	}
 	return out
@@ -57,16 +57,16 @@ func (w *writer) pieces(text string) []string {
 // pick draws an element of a list.
 func pick[T any](r *rand.Rand, list []T) T { return list[r.IntN(len(list))] }
 
-// weighted is one of several alternatives. off says that it is impossible in the current state.
+// weighted is one of several alternatives. off says that the alternative is impossible now.
 type weighted[T any] struct {
 	weight int
 	value  T
 	off    bool
 }
 
-// choose draws an alternative by weight; ok is false if all are off. If the drawn one is off, choose draws again. The
-// result thus depends little on which others are off, and a conversation stays the same when earlier parts are left
-// out.
+// choose draws an alternative by weight. If the drawn one is off, choose draws again; ok is false if all are off. This
+// way, the result changes little when other alternatives are switched off. So a conversation stays nearly the same
+// when earlier parts of it are left out.
 func choose[T any](r *rand.Rand, list []weighted[T]) (value T, ok bool) {
 	sum := 0
 	for _, a := range list {

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// freeTurn writes a turn that is not held anywhere.
+// freeTurn writes a turn that ends by itself.
 func (w *writer) freeTurn(c *convo) {
 	t := &turn{convo: c, prompt: w.name("P"), state: "free"}
 	w.folder, w.made = c.folder(), nil
@@ -62,7 +62,8 @@ func (w *writer) endsWell(c *convo) {
 // answered records that the model has answered the session's last prompt.
 func (c *convo) answered() { c.again, c.told = c.said, fmt.Sprintf("(Nr|Number )%d[^0-9]", c.number) }
 
-// soon returns the option within= for a turn without model failures, in which the agent does not pause before a retry.
+// soon returns the option within=, a timeout for the end of a turn. It fits turns without model failures, in which the
+// agent does not wait before a retry.
 func (w *writer) soon() script.Word {
 	if w.Turn > time.Second {
 		return script.Option("within", "60s")
@@ -70,7 +71,7 @@ func (w *writer) soon() script.Word {
 	return script.Option("within", "20s")
 }
 
-// holds writes a turn until it is held in a state.
+// holds writes the lines of a turn up to the state s, in which the turn is held.
 func (w *writer) holds(c *convo, s state) *turn {
 	t := &turn{convo: c, prompt: w.name("P"), state: s.name, endless: s.endless}
 	w.made = nil
@@ -84,7 +85,7 @@ func (w *writer) holds(c *convo, s state) *turn {
 	return t
 }
 
-// heldTurn writes a turn that is held in a state, and the acts in that state.
+// heldTurn writes a turn that is held in state s, some acts in that state, and the end of the turn.
 func (w *writer) heldTurn(c *convo, s state) {
 	t := w.holds(c, s)
 	w.open = append(w.open, t)
@@ -105,8 +106,8 @@ func (w *writer) heldTurn(c *convo, s state) {
 	w.letGo(t)
 }
 
-// letGo releases everything that holds a turn, and waits for its end. A stopped turn must end before the release,
-// because then only the stop can have ended it.
+// letGo releases everything that holds a turn, and waits for its end. The script awaits the end of a stopped turn
+// before the release, because before the release only the stop can end the turn.
 func (w *writer) letGo(t *turn) {
 	if t.lost {
 		return
@@ -161,7 +162,7 @@ func (w *writer) endsStopped(t *turn) {
 	w.check("", "goes-on")
 }
 
-// ended checks the effects of an undisturbed turn.
+// ended checks the effects of a turn that was neither stopped nor disturbed.
 func (w *writer) ended(t *turn) {
 	switch {
 	case t.state == "permission open" && t.allowed:
@@ -181,7 +182,8 @@ func (w *writer) ended(t *turn) {
 // readsOnly matches the names of modes in which an agent writes no files.
 var readsOnly = lazy.Regexp(`(?i)read.?only`)
 
-// effects writes checks that the calls of a turn took effect. After a rejected call an agent need not make the others.
+// effects writes checks that the calls of a turn took effect. After a call that the user rejected, an agent need not
+// make the other calls of the turn.
 func (w *writer) effects(c *convo, made []call) {
 	rejected := slices.ContainsFunc(made, func(k call) bool { return strings.HasPrefix(w.asked[k.tool], "reject") })
 	for _, k := range made {
@@ -207,7 +209,7 @@ func (w *writer) effects(c *convo, made []call) {
 	}
 }
 
-// untouched writes a check that a call without the user's permission had no effect.
+// untouched writes a check that a call which the user did not allow had no effect.
 func (w *writer) untouched(k call) {
 	line, gone := strings.CutPrefix(k.after, "! ")
 	if !strings.HasPrefix(line, "exists ") {
@@ -224,8 +226,8 @@ func (w *writer) untouched(k call) {
 	w.check("", "goes-on")
 }
 
-// replies answers the request that holds a turn. In a cancelled turn the editor has already answered permission
-// requests and questions; it still owes an answer to other requests.
+// replies answers the request that holds a turn. In a stopped turn, the editor has already answered permission
+// requests and questions, so replies answers only other requests.
 func (w *writer) replies(t *turn) {
 	if t.request == "" {
 		return
@@ -254,8 +256,9 @@ func (w *writer) replies(t *turn) {
 	}
 }
 
-// fillings are the editor's answers to a question. FIELD stands for the first required field of the form, WORD for the
-// text that the user typed. reaches is the beginning of the line that checks whether the model is told WORD.
+// fillings has the editor's answers to a question. FIELD stands for the first required field of the form, and WORD for
+// the text that the user typed. reaches is the beginning of a script line that checks whether the model is told WORD;
+// "" for no check.
 var fillings = []struct{ name, value, reaches string }{
 	{"decline", `{"action": "decline"}`, ""},
 	{"cancel", `{"action": "cancel"}`, ""},
@@ -284,12 +287,12 @@ func (w *writer) fills(t *turn) {
 	w.Add("answer %s %s", t.request, script.Option("result", value))
 }
 
-// heldAnswer is an answer of the editor to a held request: its name, and the option of the answer line with its
-// value.
+// heldAnswer is an answer of the editor to a held request. key and value form the option of the script's answer line;
+// if key is "", value stands alone.
 type heldAnswer struct{ name, key, value string }
 
-// answersOf maps a state to the editor's answers to the request that holds the turn. It has none for a turn whose
-// process ends. All answers are valid by the schema, because an invalid answer would excuse the agent.
+// answersOf has, for each state, the editor's possible answers to the request that holds the turn. All answers are
+// valid by the schema, because an invalid answer would excuse the agent.
 var answersOf = map[string][]heldAnswer{
 	"file read open": {
 		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
@@ -310,13 +313,13 @@ var answersOf = map[string][]heldAnswer{
 	},
 }
 
-// asUsual makes the editor give its usual answer, but later instead of at once.
+// asUsual makes the editor give its usual answer late.
 var asUsual = heldAnswer{"usual", "", "usual"}
 
-// notOffered are answers to a permission request that choose none of its options.
+// notOffered has answers to a permission request that select no option of the request.
 var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
 
-// answers answers the permission request of a turn, with one of its options or with an answer of notOffered.
+// answers answers the permission request of a turn with one of its options, or with an element of notOffered.
 func (w *writer) answers(t *turn) {
 	list := lists.Map(notOffered, func(how string) weighted[string] { return weighted[string]{1, how, false} })
 	for _, kind := range w.Tools[t.call.tool].Choices {

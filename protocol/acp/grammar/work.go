@@ -5,8 +5,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// muchWork writes turns in which the model calls a tool many times, and then a plain turn. An agent that counts calls
-// must begin anew in each turn.
+// muchWork writes turns in which the model calls a tool many times, and then a plain turn. If the agent limits the
+// number of calls, it must start counting anew in each turn.
 func (w *writer) muchWork() {
 	c := w.inFirstMode()
 	if w.asked["read_file"] != "" {
@@ -30,8 +30,8 @@ func (w *writer) muchWork() {
 	w.check("", "goes-on")
 }
 
-// emptiesPlan writes a turn in which the model makes a plan with one finished step, then empties the plan. Without an
-// earlier plan, the agent would have no change to report.
+// emptiesPlan writes a turn in which the model makes a plan with one finished step, and then empties the plan. The
+// agent must report the empty plan.
 func (w *writer) emptiesPlan() {
 	c := w.inFirstMode()
 	step := w.name("schritt")
@@ -72,7 +72,8 @@ func (w *writer) editsInOne() {
 	w.check("", "goes-on")
 }
 
-// usersEdit writes a turn in which the model edits a file that the user has saved since the agent read it.
+// usersEdit writes turns in which the agent reads a file, the user saves a change to that file, and the model then
+// edits it. The user's change must survive.
 func (w *writer) usersEdit() {
 	c := w.inFirstMode()
 	path := c.folder() + w.name("nota") + "x.txt"
@@ -92,8 +93,8 @@ func (w *writer) usersEdit() {
 	w.check("", "goes-on")
 }
 
-// ownFolder writes a turn in a session with its own folder. The model names a file relative to that folder; another
-// file of that name is in the workspace.
+// ownFolder writes a turn in a session that has its own folder. The model names a file relative to that folder, and
+// the workspace has another file of that name.
 func (w *writer) ownFolder() {
 	dir := w.name("dir")
 	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
@@ -120,8 +121,8 @@ func (w *writer) ownFolder() {
 	w.check("", "goes-on")
 }
 
-// readsBeside opens another session in the workspace, whose turn reads a file and stays open until the returned
-// function is called.
+// readsBeside opens another session in the workspace and writes a turn in which the agent reads a file. That turn
+// stays open until the caller calls end.
 func (w *writer) readsBeside(path string) (end func()) {
 	t := &turn{convo: &convo{name: w.name("s"), servers: w.served()}}
 	w.Add("session new %s", t.name)

@@ -16,53 +16,53 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// writer writes a conversation. It tracks the state of each session, so that each next line is valid.
+// writer writes a conversation. It tracks the state of each session, so that every new line is valid.
 type writer struct {
 	*Ability
 	*sweep.Builder
 	acts    *sweep.Acts[*writer]
-	at      *turn  // in which an act is done
-	named   string // the latest name
+	at      *turn  // turn to which the current act belongs
+	named   string // latest name that the method name returned
 	r       *rand.Rand
-	out     map[string]bool // features that are left out
-	left    []string        // parts that are left out
+	out     map[string]bool // features that this conversation lacks
+	left    []string        // parts that the key leaves out
 	episode int
-	length  int // in episodes
+	length  int // number of episodes
 
 	files  []script.ArchiveFile
-	lanes  string // of the model of children
+	lanes  string // model scripts of subagents
 	convos []*convo
 	open   []*turn // turns that run, the outermost first
-	n      int     // of names and texts
+	n      int     // counter for names and texts
 	checks int
 	random func(part int) *rand.Rand
-	opened int               // sessions that were chosen in the episode
-	stops  int               // of the process
-	made   []call            // of the turn that is written
-	server string            // the name of the MCP server, of the first one if there are two
+	opened int               // number of sessions chosen in this episode
+	stops  int               // number of times the process has ended
+	made   []call            // calls of the turn that is being written
+	server string            // name of the MCP server, or of the first one if there are two
 	both   bool              // there is a server over stdio and one over http, with tools of the same names
-	hung   bool              // the server is gone, or does not answer any more
-	folder string            // of the session of the turn, below the workspace, with a slash behind it
-	asked  map[string]string // the kind of the answer for always that was given for a tool
+	hung   bool              // the server has ended or no longer answers
+	folder string            // folder of the current turn's session with a slash behind it; "" for the workspace
+	asked  map[string]string // by tool, the option kind of the answer for always that the user gave
 	pairs  map[[2]string]bool
 }
 
 // convo is a session from the editor's point of view.
 type convo struct {
 	name string
-	// gone: the session is closed, or its process has ended. solid: a turn of the session has completed, so that the
-	// session can be loaded.
+	// gone says that the session is closed or that its process has ended. solid says that a turn of the session has
+	// completed, so that the session can be loaded.
 	gone, solid bool
-	mode        string // "" is the first one
-	told        string // what shows its last prompt that the model has answered
-	said        string // the text of its last prompt, which has number
+	mode        string // mode of the session; "" is the initial one
+	told        string // regular expression that finds the last prompt that the model has answered
+	said        string // text of the last prompt
 	number      int
-	again       string // said, if it may be said again: the model has answered it
-	servers     bool   // it has the MCP server
-	dir         string // its folder below the workspace
+	again       string // said, once the model has answered it, so that the user may repeat it; else ""
+	servers     bool   // the session has the MCP server
+	dir         string // folder of the session, relative to the workspace
 }
 
-// folder returns the session's folder as a path prefix, "" for the workspace.
+// folder returns the session's folder with a slash at the end, or "" if the session works in the workspace itself.
 func (c *convo) folder() string {
 	if c.dir == "" {
 		return ""
@@ -70,7 +70,7 @@ func (c *convo) folder() string {
 	return c.dir + "/"
 }
 
-// in returns the option cwd= for the session's folder, or the zero Word for the workspace.
+// in returns the option cwd= with the session's folder. It returns the zero Word for the workspace.
 func (c *convo) in() (cwd script.Word) {
 	if c.dir != "" {
 		cwd = script.Option("cwd", c.dir)
@@ -88,24 +88,24 @@ func (w *writer) without(part string) bool { return slices.Contains(w.left, part
 // has reports whether the conversation includes a feature.
 func (w *writer) has(feature string) bool { return !w.out[feature] }
 
-// off reports whether a part of the current episode is left out: a for acts, b for blocks and attachments of the
-// prompt, r for the shapes of replies.
+// off reports whether a part of the current episode is left out. Part a stands for acts, b for the content blocks and
+// attachments of the prompt, and r for the shapes of replies.
 func (w *writer) off(part string) bool { return w.without(strconv.Itoa(w.episode) + part) }
 
-// plain reports whether texts consist of plain words.
+// plain reports whether all texts consist of plain words.
 func (w *writer) plain() bool { return w.without("w") }
 
 // one draws true with probability 1/n.
 func (w *writer) one(n int) bool { return w.r.IntN(n) == 0 }
 
-// name returns a new name with a prefix.
+// name returns a new name that begins with prefix.
 func (w *writer) name(prefix string) string {
 	w.n++
 	w.named = prefix + strconv.Itoa(w.n)
 	return w.named
 }
 
-// check writes a check; requirement "" means that the check belongs to none.
+// check writes a check line. requirement is "" if the check tests no requirement.
 func (w *writer) check(requirement, slug string) {
 	if w.checks++; w.checks > 1 {
 		slug += "-" + strconv.Itoa(w.checks)
@@ -139,11 +139,11 @@ func (w *writer) archive() sweep.Archive {
 	return a
 }
 
-// setUp writes the lines before the first act.
+// setUp writes the lines before the first episode.
 func (w *writer) setUp() {
 	w.Lines = append(w.Lines, script.NewComment("A conversation that was drawn."))
 	w.Add("golden off")
-	w.Add("tag cancel load") // so that it stays open for late frames
+	w.Add("tag cancel load") // keeps the run open for late frames
 	w.Add("permit allow_once")
 	shapes, client := w.has("writes") && w.one(4), w.one(8)
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
@@ -189,7 +189,7 @@ func (w *writer) setUp() {
 	}
 }
 
-// servers draws the transports of the MCP servers: of none, one or two.
+// servers draws the MCP servers of the conversation: none, one or two. Each element is the end of a script line.
 func (w *writer) servers() []string {
 	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " ", " http"})
 	some, second := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2)
@@ -205,7 +205,7 @@ func (w *writer) servers() []string {
 	return []string{how}
 }
 
-// setUpAll writes a set-up with everything that episodes may use.
+// setUpAll writes a set-up with everything that an episode may need.
 func (w *writer) setUpAll() {
 	if w.works("mcp") {
 		w.Add("mcp canary stdio")
@@ -277,11 +277,11 @@ func (w *writer) reopen(c *convo) {
 	w.Add("session %s %s %s as %s", how, c.name, c.in(), l)
 	w.Add("await response %s result?", l)
 	w.check("", "goes-on")
-	c.gone, c.servers = false, w.served() // an agent may come back to the mode, or not
+	c.gone, c.servers = false, w.served() // the agent may or may not restore the mode
 	w.covered(how, w.setting(c))
 }
 
-// setting returns the name of a session's setting, for the pairs that covered records.
+// setting returns the setting of a session as a name for the pairs that covered records.
 func (w *writer) setting(c *convo) string {
 	switch {
 	case c.servers:
@@ -298,7 +298,7 @@ func marshal(v any) string {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprint("grammar: ", err)) // it is made of maps and texts
+		panic(fmt.Sprint("grammar: ", err)) // the value consists of maps, lists and texts
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

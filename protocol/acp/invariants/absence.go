@@ -10,15 +10,15 @@ import (
 
 // absence is the proof that no answer to a request will come. If how is "", there is no proof.
 type absence struct {
-	how string // how we know it: completes the sentence "the request was not answered …"
+	how string // why no answer will come; completes the sentence "the request was not answered …"
 	at  int    // Seq of the entry that proves it, or 0
-	// quit: the agent left at the end of its input, and nothing says whether its work was done. An editor may quit in
+	// quit says that the agent exited after its input ended, perhaps in the middle of its work. An editor may quit in
 	// the middle of a turn.
 	quit bool
 }
 
-// unanswered calls f for each open request of a side at the clean end of a transcript. It passes the proof that no
-// answer will come, and skips requests without a proof.
+// unanswered calls f, at the clean end of a transcript, for each open request by the given side. f gets the request
+// and the proof that no answer will come. Requests without such a proof are skipped.
 func (w *watch) unanswered(end rules.End, by rules.Side, f func(*request, absence)) {
 	if !end.Clean {
 		return
@@ -61,8 +61,9 @@ func (c *conn) until(last time.Duration) time.Duration {
 	return last
 }
 
-// absentEnd returns the proof that no answer to a prompt will come. It finds none while the model still replies, unless
-// the turn was stopped. An engine may end its run in the middle of a turn, so the end of such a run proves less.
+// absentEnd returns the proof that no answer to a prompt will come. While the model still replies, there is a proof
+// only if the turn was stopped. If a test engine started the agent, the agent's exit proves less: an engine may end
+// its run in the middle of a turn.
 func (w *world) absentEnd(r *request) absence {
 	s, c, t := r.session, r.conn, r.turn
 	if s == nil {
@@ -120,8 +121,8 @@ func (s *session) later(seq int) *turn {
 	return nil
 }
 
-// left returns the proof from an exited agent, which can answer no more. An engine closes its agent's input only when
-// it waits for nothing more; other editors may quit at any time.
+// left returns the proof that no answer will come because the agent exited. A test engine closes its agent's input
+// only when it waits for no answer. Other editors may quit at any time, so the proof then has quit set.
 func (c *conn) left() absence {
 	switch {
 	case c.exited == 0 || c.played && (c.cut || !c.willing) || c.crashed:
@@ -192,14 +193,14 @@ func (w *world) foldReply(ev *event) {
 	}
 }
 
-// ended is the last model reply of a turn, if the reply has ended and calls no tool.
+// ended is the last model reply of a turn, if the reply has ended and calls no tool; else the zero value.
 type ended struct {
 	asked, seq int // Seqs of the request and of the end
 	text       bool
 }
 
-// speaks reports whether the model still works on a request of a session, or of an unknown session, that came after an
-// entry.
+// speaks reports whether the model still replies to a request that came after the entry with the Seq after. Only
+// requests of the session count, and requests whose session is unknown.
 func (m *models) speaks(session string, after int) bool {
 	for _, s := range m.streams {
 		if s.asked > after && s.left == 0 && (s.session == session || s.session == "") {

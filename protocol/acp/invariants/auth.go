@@ -11,7 +11,7 @@ func authMethods(w *watch) {
 	v := w.version
 	w.On(func(ev *event) {
 		if n, ok := ev.result.Get("protocolVersion").Int(); ok && int(n) != v.number {
-			return // the methods have the shape of that version
+			return // the login methods have the shape of the other version
 		}
 		ids := rules.Seen{}
 		for m := range ev.result.Get("authMethods").Items() {
@@ -66,8 +66,7 @@ func authCode(w *watch) {
 		answered(setMode), answered(setOption))
 }
 
-// blamesLogin checks that a turn does not ask for a login if it failed because the model server was overloaded or
-// broken.
+// blamesLogin checks that a turn does not ask for a login after the model server was overloaded or broken.
 func (w *watch) blamesLogin() {
 	refused := map[*turn]int64{} // the last HTTP status of the model server in a turn
 	w.On(func(ev *event) {
@@ -96,8 +95,9 @@ func (w *watch) blamesLogin() {
 	})
 }
 
-// disguised reports an error that speaks of a missing login but lacks code -32000. status is the model server's last
-// HTTP status, or 0. After a status other than 401 and 403, the error may quote the server's message.
+// disguised reports an error of code -32603 whose text speaks of a missing login; its code should be -32000. status is
+// the model server's last HTTP status, or 0. An error after a status other than 401 and 403 is ignored, because it may
+// quote the server's message.
 func (w *watch) disguised(ev *event, status int64) {
 	message, asks := ev.err.Get("message").Str(), status == 0 || status == 401 || status == 403
 	said := message + " " + string(ev.err.Get("data").Raw())

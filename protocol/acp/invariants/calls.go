@@ -153,7 +153,7 @@ func (c *callWatch) shown(ev *event, x *calling) {
 }
 
 // unended reports calls that have not ended although the model got their results. The calls of the last reply have no
-// result yet. A command may go on after its result.
+// result yet. A shell command may keep running after its result, so turns with one are skipped.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, n := ev.turn, len(x.ran)
 	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||

@@ -12,9 +12,9 @@ import (
 // specification sets no limit.
 const slowCancel = 5 * time.Second
 
-// cancelReason judges the stop reason of a cancelled turn. Another reason than cancelled is a fault only if the
-// transcript proves that work was open from the end of the cancel's write until the response. The proof is a model
-// reply that a gate holds (even if the agent then hangs up), or an agent's request that the editor has not answered.
+// cancelReason judges the stop reason of a cancelled turn. A reason other than cancelled is a fault if work of the
+// turn was open from the moment the editor had written the cancel until the response. Two things prove this: a model
+// reply held at a gate (even if the agent then hangs up), or an agent's request that the editor has not answered.
 // Without proof, the cancel and the response may have crossed.
 func cancelReason(w *watch) {
 	v := w.version
@@ -116,8 +116,8 @@ func (t *turn) mayBeLate(ev *event) bool {
 	return t.close != nil && !t.spoke && !t.acted && slices.Contains([]int{-32002, -32602}, int(ev.code()))
 }
 
-// suspect is a violation that is excused if the write of the cancel ended late. The editor writes one frame at a time,
-// so its next frame shows when that write had ended.
+// suspect is a violation that is excused if the editor finished writing the cancel only after the agent's response.
+// The editor writes one frame at a time, so its next frame proves that it had written the cancel.
 type suspect struct {
 	point           string
 	conn            int
@@ -139,9 +139,9 @@ func (t *turn) stopper() (a *act, closing bool) {
 	return t.close, t.close != nil
 }
 
-// openWork returns a proof that work of the turn was open when the editor had written the frame a. at is the Seq of the
-// entry that opened the work. The work must still be open, or the agent must have given it up since. proof is "" if no
-// work is known to be open.
+// openWork returns a proof that the turn had open work when the editor finished writing frame a. The work is still
+// open, or the agent gave it up after a. at is the Seq of the entry that opened the work. Without such work, proof is
+// "" and at is 0.
 func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 	known := max(a.ended, a.seq)
 	if held := w.models.heldFor(t.session, t, known); held != nil {
@@ -193,8 +193,8 @@ func (t *terminal) runs(in *turn) bool {
 // tookBack reports whether the prompt's answer has the error code that $/cancel_request demands.
 func (t *turn) tookBack(ev *event) bool { return t.request.back != nil && ev.code() == -32800 }
 
-// failedBefore returns the Seq of a model failure that may explain the agent's error, or 0. No failure explains it if
-// work was open when the editor had written the frame a.
+// failedBefore returns the Seq of a model failure that may explain the agent's error, or 0. It also returns 0 if the
+// turn had open work when the editor finished writing frame a: then the failure had not ended the turn.
 func (w *world) failedBefore(t *turn, a *act) int {
 	if proof, _ := w.openWork(t, a, ""); proof != "" {
 		return 0
@@ -225,8 +225,8 @@ func (w *world) unproved(t *turn) string {
 	return reply + "; " + request + "; " + call
 }
 
-// awaits returns the method and the Seq of the turn's first open request that satisfies meant and on whose answer the
-// agent surely waits. It returns "" if no such request is open.
+// awaits looks for the turn's first open request of the agent that satisfies meant and whose answer the agent surely
+// waits for. It returns the method and the Seq of the request, or "" and 0.
 func (t *turn) awaits(meant func(*request) bool) (method string, at int) {
 	for _, r := range t.session.conn.open {
 		if r.by == rules.OfAgent && r.turn == t && meant(r) && r.awaited(t) && (at == 0 || r.seq < at) {
@@ -236,8 +236,8 @@ func (t *turn) awaits(meant func(*request) bool) (method string, at int) {
 	return method, at
 }
 
-// awaited reports whether the agent surely waits for the answer before it goes on. It need not wait for a clean-up,
-// for an extension, or for a command that may outlive the turn.
+// awaited reports whether the agent surely waits for the answer to its request. An agent need not wait for a clean-up,
+// for an extension method, or for a command that may outlive the turn.
 func (r *request) awaited(t *turn) bool {
 	switch r.verb {
 	case killTerminal, releaseTerminal, otherOfAgent:

@@ -23,9 +23,9 @@ func clientInitFirst(w *watch) {
 			w.judge("initialize", c.started, ev, "", nil, "The client sent %s before it sent initialize.", ev.Method)
 		}
 	}, span(authenticate, cancelTerminal, asked)...)
-	// A recording without the start of the agent may begin after initialize. So requests before initialize count only
-	// if initialize follows, or if the agent refuses a session. Editors number their requests from 0 or 1; an agent
-	// refuses a session before initialize with one of these codes.
+	// A recording that lacks the agent's start may begin after initialize. So requests before initialize are reported
+	// in two cases only. Either initialize follows, or the agent refuses a session request with one of two codes and
+	// the request has id 0 or 1, with which editors begin to count.
 	w.On(func(ev *event) {
 		c := ev.conn
 		if seq := before[c]; seq > 0 && c.initAsked == 0 {
@@ -84,7 +84,8 @@ type connID struct {
 	id   wire.ID
 }
 
-// clientIDs checks that a client's request ids are not null and not in use.
+// clientIDs checks that a client's request ids are not null and not in use. It also checks that a client uses an
+// idempotencyKey for one prompt only.
 func clientIDs(w *watch) {
 	sent := map[[2]string]string{}
 	w.inSession(func(ev *event, s *session) {

@@ -115,7 +115,8 @@ func clientTermUTF8(w *watch) {
 	}, answered(terminalOutput))
 }
 
-// clientPermCancel checks that a client answers permission requests with cancelled only, and always, after a cancel.
+// clientPermCancel checks that a client answers permission requests with cancelled after it cancelled the turn, and
+// does not answer so otherwise. A request without a reject option may always be answered with cancelled.
 func clientPermCancel(w *watch) {
 	w.On(func(ev *event) {
 		t := ev.request.turn
@@ -142,9 +143,9 @@ func (r *request) refusable() bool {
 	return slices.ContainsFunc(r.options, func(o permit) bool { return strings.HasPrefix(o.kind, "reject_") })
 }
 
-// clientPermOffered checks that the client selects an option that the agent offered. After its own cancel, a client of
-// version 2 may still let the user choose, because background work may go on. If the agent cancels its permission
-// request, a client that has seen this must answer cancelled.
+// clientPermOffered checks that the client selects an option that the agent offered. A version 2 client that cancelled
+// the turn may still let the user choose, because background work may go on. Once a client has seen that the agent
+// cancelled its permission request, the client must answer cancelled.
 func clientPermOffered(w *watch) {
 	w.On(func(ev *event) {
 		if !ev.outcome("selected") {

@@ -21,7 +21,7 @@ func clientShape(w *watch) {
 	pointOf := func(point string, p schema.Problem) string {
 		switch {
 		case p.Path == "id" && (v.number == 2 || point == "answer"):
-			return "" // of an answer the agent chose it; of a request of version 2 V2-CLIENT-IDS says it
+			return "" // the agent chose the id of an answer; V2-CLIENT-IDS judges the request ids of version 2
 		case v.number == 2:
 			return [...]string{"broken", "lossy", "unknown", "unknown", "unknown"}[p.Severity]
 		case toleratedOfClient(p):

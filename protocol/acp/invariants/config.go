@@ -57,8 +57,8 @@ func configComplete(w *watch) {
 	}, optionsUpdate)
 }
 
-// lostOption returns the id of an option that the new list lacks without a reason, or "". A change of the model or the
-// mode may replace other options.
+// lostOption returns the id of an option that is missing from the new list, or "". It also returns "" if the new list
+// adds an option, or if the model or the mode changed: such a change may replace other options.
 func lostOption(before, after []option) string {
 	for _, o := range after {
 		old := findOption(before, o.id)

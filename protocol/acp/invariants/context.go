@@ -16,10 +16,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelContext checks that the model gets the user's words: each block of a prompt in its turn, and the earlier turns
-// in later requests, also after a load. It must get nothing of another session. The agent chooses how to word and wrap
-// the text. The specification does not mention earlier tool calls and the prompts of cancelled turns, so these points
-// are lints.
+// modelContext checks that the model gets the user's words: each block of a prompt during its turn, and earlier turns
+// in later requests, also after a load. A model request must contain nothing from another session. The agent chooses
+// how to word and wrap the text. The specification does not mention earlier tool calls or the prompts of cancelled
+// turns, so the points about these are lints.
 func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{}, given: map[string][]*given{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
@@ -110,7 +110,8 @@ func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	}
 }
 
-// apart drops texts that match several links of the prompt, such as a common name, unless a link has no other text.
+// apart removes needles that several links of the prompt share, such as a common name. A link keeps its needles if it
+// shares all of them.
 func (g *given) apart() {
 	seen := map[string]int{}
 	for _, b := range g.links() {
@@ -141,7 +142,8 @@ func names(b wire.Value) []string {
 	return []string{bare(uri), bare(path.Base(uri)), bare(b.Get("name").Str()), bare(b.Get("title").Str())}
 }
 
-// head returns the beginning of encoded data, to recognize it. An agent that scales a picture changes its head.
+// head returns the first 64 bytes of encoded data, which identify the data. An agent that scales a picture changes
+// them.
 func head(data string) string { return data[:min(len(data), 64)] }
 
 // model handles a model request or a piece of a model reply.
@@ -169,7 +171,8 @@ func (w *contextWatch) model(ev *event) {
 	}
 }
 
-// hear adds a piece of a reply to the turn whose request it answers. Other turns may be open at the same time.
+// hear adds a piece of a model reply to the turn whose model request is being answered. Several turns may be open at
+// the same time.
 func (w *contextWatch) hear(ev *event) {
 	for _, g := range w.open {
 		if g.latest == ev.number() && ev.body.Get("says").Is("text") && g.said.Len() < rememberedText {
@@ -224,8 +227,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
-// restored forgets which tool calls a session had, and keeps their number. A restored agent may send the model new ids,
-// or text instead of some calls, but must send at least one call.
+// restored replaces the tool calls known of a session by their number. After a restore, the agent may send the model
+// new ids, or text instead of some calls, but must send at least one call.
 func (w *contextWatch) restored(ev *event) {
 	if n := len(w.called[ev.Session]); n > 0 {
 		w.before[ev.Session] = n

@@ -9,7 +9,7 @@ import (
 )
 
 // crashed checks that the agent runs until its input ends. The agent must not exit with a failure, nor die of a signal
-// that nobody sent. A mistake of the editor does not excuse it.
+// that nobody sent. A mistake of the editor does not excuse the agent's exit.
 func crashed(w *watch) {
 	noise := map[*conn]int{} // Seq of the editor's latest line that is not a message
 	w.On(func(ev *event) { noise[ev.conn] = ev.Seq }, editorNoise)
@@ -41,8 +41,8 @@ func crashed(w *watch) {
 	}, processEvent)
 }
 
-// failure describes how a process failed. It returns "" if the process succeeded, or if somebody else may have ended
-// it: a recorder does not see the signals that its editor sends.
+// failure describes how a process failed. It returns "" if the process succeeded. It also returns "" if the editor may
+// have ended the process: a recorder does not see the signals that its editor sends.
 func failure(ev *event) string {
 	exit := ev.JSON()
 	if nested := exit.Get("exit"); nested.Exists() {

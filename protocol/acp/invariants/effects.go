@@ -14,8 +14,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// effects checks that a turn changes the workspace exactly by the model's calls that the agent reports as completed and
-// the user did not reject. The log must have the model's side and entries of kind transcript.Changed.
+// effects checks that a turn changes the workspace exactly as the model's calls demand. Only calls count that the
+// agent reports as completed and that the user did not reject. The log must have the model's side and entries of kind
+// transcript.Changed.
 func effects(w *watch) {
 	v := w.version
 	x := &effectWatch{watch: w, turns: map[*turn]*wanted{}, over: map[int]*wanted{},
@@ -81,8 +82,8 @@ type effectWatch struct {
 	files map[string]content // last known content of each file, by path
 }
 
-// content is the known content of a file. is has the size and hash, and is "" if the file does not exist. text is set
-// only if known is true.
+// content is the known content of a file. The field is holds the size and the hash as text; it is "" if the file does
+// not exist. text is set only if known is true.
 type content struct {
 	is, text string
 	known    bool
@@ -224,7 +225,7 @@ func (x *effectWatch) found(ev *event) {
 	maps.Copy(x.files, now)
 }
 
-// anything reports whether a call may change any file.
+// anything reports whether a call, such as a shell command, may change files other than the one in its path argument.
 func (c wish) anything() bool {
 	return !c.reads() && !slices.Contains([]string{"write_file", "edit_file", "delete_file"}, c.tool)
 }
@@ -244,7 +245,7 @@ func (x *effectWatch) linked(name string) bool {
 	return false
 }
 
-// files returns the indexes of the calls that write files, by path relative to the workspace.
+// files returns, for each path relative to the workspace, the indexes in a.calls of the calls that change this file.
 func (a *wanted) files() map[string][]int {
 	of := map[string][]int{}
 	for i, c := range a.calls {

@@ -18,7 +18,8 @@ type pictured struct {
 	fresh    bool // the diff has no old text, so it shows a new file
 }
 
-// shows keeps the diffs in the latest content of a tool call.
+// shows stores the diffs in an update of a tool call. They replace the call's earlier diffs; an update without a diff
+// changes nothing.
 func (a *wanted) shows(seq int, call wire.Value) {
 	var all []pictured
 	for c := range call.Get("content").Items() {
@@ -59,8 +60,8 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 	}
 }
 
-// droppedDiffs checks that the last content of a call has the diffs of all files that the call changed. Each update
-// replaces the whole content.
+// droppedDiffs checks that the last content of a tool call has the diffs of all files that the call changed. An update
+// replaces the whole content, so it may drop the diff of an earlier update.
 func droppedDiffs(w *watch) {
 	type diffs struct{ before, now map[string]int } // Seq of the update that showed a path's diff, by path
 	turns := map[int]map[string]*diffs{}            // by Seq of the prompt, then by id of the tool call

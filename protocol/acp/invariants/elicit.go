@@ -9,7 +9,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// elicitScope checks the scope, the url, the id and the end of elicitations. CAP-GATE checks modes, SHAPE the shape.
+// elicitScope checks the scope, the url, the id and the end of elicitations. CAP-GATE checks their modes and SHAPE
+// their shape.
 func elicitScope(w *watch) {
 	type elicitation struct {
 		seq  int
@@ -72,7 +73,8 @@ func wrongScope(ev *event) string {
 	return ""
 }
 
-// elicitCare checks that forms ask for no secrets, and that urls are safe. It looks for words, so findings are hints.
+// elicitCare checks that forms ask for no secrets, and that urls are safe. It searches for words, so its findings are
+// hints.
 func elicitCare(w *watch) {
 	w.On(func(ev *event) {
 		p := ev.params

@@ -2,8 +2,8 @@ package invariants
 
 import "github.com/acp-test/acp-test/wire"
 
-// lineage makes a session the child of another session: the agent announces the child on the session that delegates
-// to it. The zero value stands for a session that a client opened.
+// lineage says which session is the parent of a child session. The agent announces the child in the session that
+// delegates work to it. The zero value stands for a session that a client opened.
 type lineage struct {
 	parent      *session
 	announced   int  // Seq of the announcement
@@ -20,7 +20,7 @@ func (s *session) child() bool {
 	return s != nil && s.lineage.announced > 0 && s.created == 0 && s.restSeq == 0
 }
 
-// within reports whether a session is ancestor or descends from it.
+// within reports whether the session is ancestor or one of its descendants.
 func (s *session) within(ancestor *session) bool {
 	for range rememberedTools { // the bound ends a circle that a faulty agent made
 		if s == nil || s == ancestor {
@@ -41,7 +41,7 @@ func (c *conn) delegates(s *session) bool {
 	return false
 }
 
-// foldChild remembers a subagent_update about a child session. The first update sets the child's parent for good.
+// foldChild stores a subagent_update about a child session. The first update fixes the child's parent.
 func (w *world) foldChild(ev *event) {
 	s := ev.conn.session(ev.update.Get("sessionId").Str())
 	if s == nil {
@@ -60,7 +60,6 @@ func (w *world) foldChild(ev *event) {
 	}
 }
 
-// enter remembers a child's state.
 func (l *lineage) enter(state wire.Value, seq int) {
 	l.state, l.told = state.Get("state").Str(), seq
 	switch l.state {
@@ -71,9 +70,9 @@ func (l *lineage) enter(state wire.Value, seq int) {
 	}
 }
 
-// stopped returns the Seq of the entry that stopped the session's work for good, and a text that says how. The work
-// stops by a cancel that the agent has confirmed, or by a close, of the session or of an ancestor. Stops before the
-// latest work do not count. at is 0 if the work was not stopped.
+// stopped returns the Seq of the entry that stopped the session's work for good, and a text that says how. The session
+// or an ancestor was cancelled, which the agent has confirmed, or closed. A stop before the latest work of the session
+// does not count. If nothing stopped the work, at is 0.
 func (s *session) stopped() (at int, how string) {
 	begun := s.lineage.running
 	for ; s != nil; s = s.lineage.parent {

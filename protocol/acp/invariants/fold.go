@@ -7,10 +7,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// promptText is how many bytes of a prompt's text are kept to recognise its echo.
+// promptText is how many bytes of a prompt's text are kept to recognise an echo of the prompt.
 const promptText = 16 << 10
 
-// read fills ev with the parts of an entry. It runs before fold changes the world by this entry.
+// read fills ev with the parts of an entry. It must run before fold updates the world with the same entry.
 func (w *world) read(e transcript.Entry, ev *event) {
 	*ev = event{Entry: e}
 	switch {
@@ -125,7 +125,7 @@ func (w *world) readResponse(ev *event, fromAgent bool) {
 	}
 }
 
-// fold changes the world by an entry.
+// fold updates the world with an entry.
 func (w *world) fold(ev *event) {
 	c := ev.conn
 	c.foldParting(ev)
@@ -176,7 +176,7 @@ func (c *conn) foldProcess(ev *event) {
 	}
 }
 
-// foldNotice changes the world by a notification other than an update.
+// foldNotice updates the world with a notification other than session/update.
 func (w *world) foldNotice(ev *event) {
 	c := ev.conn
 	switch ev.topic {
@@ -193,7 +193,7 @@ func (w *world) foldNotice(ev *event) {
 	}
 }
 
-// act returns the entry as an act on a turn.
+// act returns the entry as a frame that stops a turn.
 func (ev *event) act() *act { return &act{seq: ev.Seq, at: ev.At} }
 
 func readPrompt(params wire.Value) string {

@@ -44,7 +44,7 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 	}
 }
 
-// foldGreeting remembers the first successful answer to initialize.
+// foldGreeting stores what the first successful answer to initialize says: capabilities and login methods.
 func (w *world) foldGreeting(ev *event) {
 	if c := ev.conn; ev.succeeded() && c.initDone == 0 {
 		c.initDone = ev.Seq
@@ -53,7 +53,7 @@ func (w *world) foldGreeting(ev *event) {
 	}
 }
 
-// foldSessionAnswer changes a session by the answer to a request about it.
+// foldSessionAnswer updates a session with the answer to a request about it.
 func (w *world) foldSessionAnswer(ev *event) {
 	c, r := ev.conn, ev.request
 	switch ev.verb {
@@ -179,15 +179,16 @@ func (w *world) foldAnswerOfEditor(ev *event) {
 	}
 }
 
-// exitOf marks a terminal as exited if ended is true.
+// exitOf marks the terminal with the given id as exited if ended is true; otherwise it does nothing.
 func (c *conn) exitOf(id string, ended bool) {
 	if t := c.terminals[id]; t != nil && ended {
 		t.exited = true
 	}
 }
 
-// hear remembers the editor's answer to a request that was open when the turn was cancelled. Of answers to permission
-// requests, only cancelled counts: another one is the editor's mistake and proves nothing against the agent.
+// hear stores the first answer of the editor to a request that was open when the turn was cancelled. For a permission
+// request, only the answer cancelled counts. Any other answer is the editor's mistake and proves nothing against the
+// agent.
 func (t *turn) hear(ev *event) {
 	r := ev.request
 	a, _ := t.stopper()
@@ -213,7 +214,7 @@ func (a answer) String() string {
 	return [...]string{"granted", "reject_once", "reject_always", "cancelled", "an error"}[a]
 }
 
-// denial returns how the answer to a permission request forbids the tool call, or granted if it does not.
+// denial returns how the answer to a permission request forbids the tool call. It returns granted if the call may run.
 func denial(ev *event) answer {
 	if ev.err.Exists() {
 		return failedAnswer
@@ -231,7 +232,7 @@ func denial(ev *event) answer {
 	return granted
 }
 
-// outcome reports whether the answer to a permission request has the outcome is.
+// outcome reports whether the answer to a permission request has the given outcome, such as "cancelled".
 func (ev *event) outcome(is string) bool { return ev.result.Path("outcome.outcome").Is(is) }
 
 // chosen returns the offered option that the answer to a permission request selects. ok is false if it selects none.
@@ -244,8 +245,8 @@ func (ev *event) chosen() (permit, bool) {
 	return ev.request.options[i], true
 }
 
-// allows reports whether the answer to a permission request selects an offered option other than a rejection. If the
-// option was never offered, an agent may do anything except go on with the tool call.
+// allows reports whether the answer to a permission request selects an offered option other than a rejection. An
+// answer with an option that was never offered allows nothing, so the agent must not go on with the tool call.
 func allows(ev *event) bool {
 	_, offered := ev.chosen()
 	return offered && denial(ev) == granted

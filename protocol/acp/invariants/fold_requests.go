@@ -46,7 +46,7 @@ func (w *world) foldEditorRequest(ev *event) {
 	c.ask(r)
 }
 
-// begin begins a turn with the prompt r.
+// begin starts a turn for the prompt r.
 func (s *session) begin(ev *event, r *request) {
 	r.turn = &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
 	for _, open := range s.open {
@@ -55,7 +55,7 @@ func (s *session) begin(ev *event, r *request) {
 	s.open, s.restored = append(s.open, r.turn), nil
 }
 
-// restore begins the load or resume that request r asks for.
+// restore starts the load or resume that r requests.
 func (s *session) restore(ev *event, r *request) {
 	if s == nil {
 		return
@@ -77,13 +77,13 @@ func (s *session) restore(ev *event, r *request) {
 	}
 }
 
-// showsHistory reports whether a load or resume asks for the history while no prompt is at work. Updates of running
-// work could be mistaken for history.
+// showsHistory reports whether a load or resume asks for the history. A resume does not count while the session works,
+// because updates of that work could be mistaken for history.
 func (s *session) showsHistory(ev *event) bool {
 	return ev.verb == loadSession || ev.params.Get("replayFrom").Kind() == wire.Object && !s.busy()
 }
 
-// disturb marks the turns that may end without a cancel because of a request.
+// disturb marks the turns that a request, such as another prompt or a logout, may end without a cancel.
 func (c *conn) disturb(ev *event) {
 	switch ev.verb {
 	case prompt, loadSession, resumeSession, deleteSession, forkSession:
@@ -95,7 +95,7 @@ func (c *conn) disturb(ev *event) {
 	}
 }
 
-// asRequest returns the entry as a request of a side.
+// asRequest returns the entry as a request by the given side.
 func (ev *event) asRequest(by rules.Side) *request {
 	return &request{seq: ev.Seq, at: ev.At, by: by, verb: ev.verb, method: ev.Method, id: ev.ID, conn: ev.conn,
 		session: ev.session, offered: -1}

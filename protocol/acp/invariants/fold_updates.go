@@ -44,7 +44,7 @@ func (w *world) foldUpdate(ev *event) {
 	}
 }
 
-// foldTool remembers an update of a tool call. In version 2 the first update announces the call.
+// foldTool stores an update of a tool call. In version 2 the first update of a call announces the call.
 func (w *world) foldTool(s *session, ev *event) {
 	u, t := ev.update, ev.tool
 	if t == nil || ev.topic == toolCall && t.by == byCall && t.turn != ev.turn {
@@ -76,7 +76,7 @@ func (w *world) foldTool(s *session, ev *event) {
 	t.show(u.Get("content"))
 }
 
-// show remembers the terminals in the content of a tool call.
+// show replaces the list of the tool call's terminals by the terminals in content.
 func (t *tool) show(content wire.Value) {
 	if content.Kind() != wire.Array {
 		return

@@ -13,11 +13,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// folders has the folders of all sessions so far, and the texts of each session that may name a path.
+// folders has the folders of all sessions so far, and the text of each session in which a path may be named.
 type folders struct {
 	*watch
 	all  []string
-	said map[string]string // prompts and tool calls of a session's model, up to mostSaid bytes
+	said map[string]string // prompts and the model's tool calls, by session, up to mostSaid bytes each
 }
 
 // mostSaid is how many bytes of text are kept per session.
@@ -49,8 +49,8 @@ func otherFolder(w *watch) func(ev *event, path string) {
 	return f.judge
 }
 
-// runFolder matches the folder of a session that a run of the suites created. Runs that share processes have sibling
-// folders.
+// runFolder matches the folder of a session that a run of the scenario suites created. Runs that share an agent
+// process have folders that differ only in the number.
 var runFolder = lazy.Regexp(`^(.*/acp-test-run-)[0-9]+(/work)$`)
 
 // told checks that a model request names the session's own folder, and not another session's folder instead. The other

@@ -2,8 +2,9 @@ package invariants
 
 import "fmt"
 
-// goesOn checks that a cancelled turn begins nothing new. The agent has read the cancel if it fails a call whose
-// permission the editor denied after the cancel. Calls that the agent runs at the same time may still complete.
+// goesOn checks that the agent begins nothing new in a cancelled turn once it has read the cancel. It has read the
+// cancel when it fails a tool call whose permission the editor denied after the cancel. Calls that run at the same
+// time may still complete.
 func goesOn(w *watch) {
 	knows := map[*turn]int{} // Seq of the update that failed the call
 	w.On(func(ev *event) { delete(knows, ev.turn) }, answered(prompt))

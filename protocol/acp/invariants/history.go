@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// loadWindow checks that session/load replays the history, completely and before its response.
+// loadWindow checks that session/load replays the history, and that the history is complete before the response.
 func loadWindow(w *watch) {
 	type replay struct{ user, agent int }
 	eachReplay(w, func(r *replay, ev *event) {
@@ -53,8 +53,8 @@ func loadWindow(w *watch) {
 	}, agentRequests()...)
 }
 
-// eachReplay follows the loads of sessions. It calls hear for each content update during a load, and over at the end of
-// a successful load.
+// eachReplay follows the loads of sessions. It calls hear for each content update during a load, and over when a load
+// has succeeded. Both get a new R for each load.
 func eachReplay[R any](w *watch, hear, over func(*R, *event)) {
 	running := map[*session]*R{}
 	load := pick(w.version.states, resumeSession, loadSession)
@@ -98,7 +98,7 @@ func resumeSilent(w *watch) {
 }
 
 // loadStable checks that two loads of a session replay the same history if no prompt came in between. It compares
-// roles, texts and titles of tool calls, but not how a text is cut into chunks.
+// roles, texts and titles of tool calls. The agent may cut a text into other chunks.
 func loadStable(w *watch) {
 	type replay struct {
 		hash  maphash.Hash

@@ -12,15 +12,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// rememberedText is how many bytes of text are remembered per session. Later text is not checked.
+// rememberedText is how many bytes of text are remembered per session. Text beyond this limit is not checked.
 const rememberedText = hearing.Remembered
 
 // tellsApart is the length in bytes of texts that are not part of another message by chance.
 const tellsApart = 8
 
-// loadWhole checks that a replay has everything that was said in the turns of this transcript: whole messages and
-// thoughts in their order, and the tool calls with their ends. White space and chunks do not matter. The specification
-// does not say whether a replay has thoughts and the agent's own notices.
+// loadWhole checks that a replay is complete. It must show the messages and thoughts of the turns in this transcript,
+// in their order, and the tool calls with their final status. White space and the cutting into chunks do not matter.
+// The specification does not say whether a replay must have thoughts and the agent's own notices.
 func loadWhole(w *watch) {
 	model, gates := w.modelWords(), w.version.gates("ContentBlock")
 	talks := map[string]*talk{} // by session id
@@ -67,7 +67,8 @@ func loadWhole(w *watch) {
 	})
 }
 
-// modelWords returns a builder to which each text of the model is appended, without white space.
+// modelWords returns a builder that receives, while the transcript is read, each text of the model without white
+// space.
 func (w *watch) modelWords() *strings.Builder {
 	var words strings.Builder
 	w.On(func(ev *event) {
@@ -78,13 +79,13 @@ func (w *watch) modelWords() *strings.Builder {
 	return &words
 }
 
-// replayed is the content of a replay.
+// replayed is what the agent sent during a replay.
 type replayed struct {
 	user, said, thought, all strings.Builder
-	given                    strings.Builder // content of the user's messages, as from worded
+	given                    strings.Builder // the user's content blocks, as returned by worded
 	ids                      []string        // message ids, in version 2
 	asks                     []string        // message ids of the user's messages, without repetition
-	renamed                  bool            // some id is new, which V2-RESUME reports
+	renamed                  bool            // some message has a new id, which V2-RESUME reports
 	topic                    topic           // topic of the latest piece
 	calls                    int
 	answered                 bool // the replay has content of the agent
@@ -180,7 +181,7 @@ func worded(content wire.Value) (words string) {
 	return words
 }
 
-// name returns the point for a missing message or thought, and a noun for it. model has all texts of the model.
+// name returns the point to report if x is missing from a replay, and a noun for x. model has all texts of the model.
 func (x *spoken) name(model string) (point, what string) {
 	switch x.topic {
 	case thoughtChunk:
@@ -219,7 +220,7 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 		"%s replayed %s, but %d had ended before.", ev.Method, count(max(kept, r.calls), "tool call"), owed)
 }
 
-// speaksAlone reports whether all content of the session now belongs to one turn.
+// speaksAlone reports whether all content that the session sends now belongs to one turn.
 func (ev *event) speaksAlone() bool {
 	s, t := ev.session, ev.turn
 	return s != nil && t != nil && len(s.open) <= 1 && !t.mixed && !t.concurrent
@@ -241,7 +242,7 @@ type talk struct {
 	given []attached     // attachments in the prompts of ended turns
 	ends  map[string]end // ends of the tool calls, by id
 	bytes int
-	// whole says that the session began in this transcript. asks is how many prompts it has had since then.
+	// whole says that this transcript has the session from its beginning. asks is the number of its prompts.
 	whole bool
 	asks  int
 }
@@ -254,13 +255,13 @@ type attached struct {
 	needles []string
 }
 
-// end is how a tool call ended. owed says that a replay must show this end.
+// end is the final status of a tool call. owed says that a replay must show the call with this status.
 type end struct {
 	status status
 	owed   bool
 }
 
-// ask remembers the user's texts and attachments. gates has the capability that each type of block needs.
+// ask stores the user's texts and attachments. gates has the capability that an agent needs for each type of block.
 func (k *talk) ask(ev *event, gates map[string]string) {
 	if k != nil {
 		k.asks++
@@ -291,7 +292,7 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 	}
 }
 
-// end ends the open turn. kept says that the turn is part of the history.
+// end closes the open turn. kept says that the turn belongs to the history that a replay must show.
 func (k *talk) end(t *turn, kept bool) {
 	for _, x := range k.turn {
 		if x.topic == userChunk && x.seq == t.started {
@@ -317,11 +318,11 @@ func (k *talk) end(t *turn, kept bool) {
 
 // hear adds a chunk or a tool call to the open turn.
 func (k *talk) hear(ev *event) {
-	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an echo of the prompt
+	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an agent that repeats the prompt
 		return
 	}
 	text := ""
-	if isMessage(ev.topic) { // a tool call has no text and ends the message before it
+	if isMessage(ev.topic) { // a tool call has no text, but separates the messages before and after it
 		text = bare(ev.text())
 	}
 	k.bytes += len(text)

@@ -56,8 +56,8 @@ func aboutRequest(ev *event) bool {
 		strings.Contains(strings.ToLower(ev.err.Get("message").Str()), "version")
 }
 
-// lowerThanAll reports whether an agent refused a version because it supports only newer ones. Version 2 requires error
-// -32022 for this, with the supported versions in its data.
+// lowerThanAll reports whether an agent refused a version because it supports only newer ones. In version 2, such an
+// agent answers with error -32022 and lists the supported versions in the error's data.
 func lowerThanAll(ev *event) bool {
 	supported := ev.err.Path("data.supported")
 	if ev.code() != -32022 || supported.Kind() != wire.Array {

@@ -1,6 +1,6 @@
-// Package invariants holds the rules of ACP and the registry of its requirements. All rules of one transcript share one
-// state of the protocol, the world. A rule sees each entry together with the world before that entry. A rule lists the
-// versions in which it holds and the differences between them.
+// Package invariants contains the rules of ACP and the registry of its requirements. All rules that check one
+// transcript share one state of the protocol, the world. A rule sees each entry together with the world before that
+// entry. A rule lists the protocol versions to which it applies, and its differences between them.
 package invariants
 
 import (
@@ -44,8 +44,8 @@ func file(name string) string {
 	return string(text)
 }
 
-// V1 returns the rules of version 1. Rules about agents come first, those that real agents break most often at the top.
-// Rules that compare or need a probe follow, then rules about clients.
+// V1 returns the rules of version 1. Rules about agents come first, beginning with those that real agents break most
+// often. Rules that compare transcripts or need a probe follow, then rules about clients.
 func V1() *rules.Set { return v1() }
 
 // V2 returns the rules of version 2. They ignore a connection that negotiated another version.
@@ -145,14 +145,14 @@ func severities() map[string]rules.Severity {
 	}
 }
 
-// watcher holds the state that the rules of one checker share.
+// watcher has the state that the rules of one checker share.
 type watcher struct {
 	*rules.Checker
 	rules.Desk[topic, *event]
 	version *version
 	state   *world
 	event   event
-	// shapes says for each side whether some rule needs the shape problems of its frames.
+	// shapes says for each side whether some rule needs the shape problems of that side's frames.
 	shapes   [2]bool
 	problems []schema.Problem
 	complain func(schema.Problem)
@@ -165,7 +165,7 @@ func watchAll(v *version, c *rules.Checker) rules.Observer {
 	return all
 }
 
-// Observe passes one entry to the rules, then changes the world by it.
+// Observe passes one entry to the rules, then updates the world with it.
 func (w *watcher) Observe(e transcript.Entry) {
 	ev := &w.event
 	w.state.read(e, ev)
@@ -182,8 +182,8 @@ func (w *watcher) Observe(e transcript.Entry) {
 // Finish runs the checks that need the end of the transcript.
 func (w *watcher) Finish(end rules.End) { w.Desk.Finish(end) }
 
-// checkShape finds the shape problems of a frame, once for all rules. If an agent answers initialize with another
-// version, the editor has to leave. The agent's frames follow that version, so they are not checked.
+// checkShape finds the shape problems of a frame once for all rules. An agent that answers initialize with another
+// version follows that version afterwards, so checkShape skips the frames of such an agent.
 func (w *watcher) checkShape(e transcript.Entry, ev *event) {
 	side, towards := rules.OfAgent, schema.ToEditor
 	if e.Source == transcript.Editor {
@@ -220,13 +220,14 @@ func (w *watch) inTurn(judge func(*event, *turn), about ...topic) {
 	}, about...)
 }
 
-// find reports that the entry breaks a point. object is the subject of the finding; a point is reported once per
-// object. because has the Seqs of earlier entries that led to it.
+// find reports that the entry breaks a point. object is the subject of the finding: each point is reported once per
+// object. because has the Seqs of earlier entries that led to the fault.
 func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) *rules.Finding {
 	return w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
-// judge counts that the point was checked, and reports the entry if broken is true.
+// judge counts one check of the point. If broken is true, it also reports the entry and returns the finding; otherwise
+// it returns nil.
 func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string,
 	args ...any) *rules.Finding {
 	if w.Saw(point); !broken {

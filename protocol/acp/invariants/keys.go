@@ -37,7 +37,8 @@ func rootKeys(w *watch) {
 	}, agentMessages()...)
 }
 
-// key reports the point that a schema problem breaks. draft is what the schema news say about the same part.
+// key reports the point that a schema problem breaks. draft is the entry of the schema news about the faulty part, or
+// nil.
 func (w *watch) key(ev *event, p schema.Problem, draft *schema.Feature) {
 	name := frameName(ev)
 	object := p.Type + " " + p.Path[strings.LastIndexByte(p.Path, '.')+1:]
@@ -76,7 +77,7 @@ func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	}
 }
 
-// part returns how the schema news name the subject of a problem: a method, TYPE.KEY or TYPE=VALUE.
+// part returns the name that the schema news use for the subject of a problem: a method or TYPE.KEY.
 func part(ev *event, p schema.Problem) string {
 	if p.Path == "method" {
 		return ev.Method

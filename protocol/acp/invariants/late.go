@@ -69,7 +69,8 @@ func lateContent(w *watch) {
 	}, contentUpdates()...)
 }
 
-// quiet reports whether a client's session has no open prompt, load or resume, and had a prompt since its last load.
+// quiet reports whether a session of a client has no open prompt, load or resume. It is false between a load or resume
+// and the next prompt.
 func (s *session) quiet() bool {
 	return s != nil && !s.child() && len(s.open) == 0 && s.window == nil && s.restored == nil
 }

@@ -33,8 +33,9 @@ type messageIDs struct {
 	of map[*session]*ids
 }
 
-// ids has the message ids of a session. began has the Seq at which each message began, by kind. turns has the turn of
-// each message of the agent. with and without are the Seqs of the turn's latest chunk with an id and without one.
+// ids has the message ids of a session. began has the Seq at which each message began, by kind of message. turns has
+// the turn of each message of the agent. with is the Seq of the turn's latest chunk that has an id, and without of the
+// latest that has none.
 type ids struct {
 	began         [3]map[string]int
 	turns         map[string]*turn
@@ -82,7 +83,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	m.began[kind][text] = ev.Seq
 }
 
-// alike checks that either all chunks of a turn have an id, or none of them.
+// alike checks that a turn does not mix chunks with a message id and chunks without one.
 func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 	if t := ev.turn; t != m.turn {
 		m.turn, m.with, m.without = t, 0, 0

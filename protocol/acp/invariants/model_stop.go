@@ -9,8 +9,8 @@ import (
 )
 
 // modelStop checks that a turn ends for the same reason as the model's last reply. Earlier replies do not count,
-// because an agent may ask the model again. An agent may also exhaust its own budget, so max_tokens after a complete
-// reply is only a lint.
+// because an agent may ask the model again. A turn that ends with max_tokens after a complete reply breaks only a
+// lint: the agent may have used up a budget that it set itself.
 func modelStop(w *watch) {
 	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // main has the numbers of the requests of the conversation
 	w.On(func(ev *event) {
@@ -58,8 +58,8 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 }
 
-// claims reports whether the turn's stop reason is one that the model did not give. After tool calls, max_tokens may
-// come from the agent's own budget.
+// claims reports whether the turn's stop reason is a limit or a refusal that the model did not give. After tool calls,
+// max_tokens is allowed: it may come from the agent's own budget.
 func (x *lastReply) claims(stop string) bool {
 	return x.stop == "end" && stop == "max_tokens" || stopOf[x.stop] == "" && !x.refused && stop == "refusal"
 }
@@ -72,8 +72,8 @@ type lastReply struct {
 	said string // the text of the reply, without white space
 	open bool   // the reply has not ended
 	bad  int    // HTTP status of the reply, an error from 400 on
-	told bool   // the agent has sent words of its own since the reply
-	// refused says that the reply is a refusal. marks says that the model's API can mark a refusal as such.
+	told bool   // after the reply, the agent sent a text that is not the model's
+	// refused says that the reply is a refusal. marks says that the model's API can mark a reply as a refusal.
 	marks, refused bool
 }
 

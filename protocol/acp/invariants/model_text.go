@@ -11,7 +11,7 @@ import (
 )
 
 // modelText checks that the model's text in a turn reaches the editor in that turn, complete, once and in order. An
-// agent may split and space the text freely, and may add text of its own.
+// agent may cut the text anywhere, change its white space and add text of its own.
 func modelText(w *watch) {
 	turns := map[*turn]*hearing.Turn{}
 	w.On(func(ev *event) {
@@ -137,8 +137,8 @@ func (w *world) openTurns() (open []*turn) {
 	return open
 }
 
-// liken marks the open turns that the log may confuse with t. A log assigns an entry of the model's side by the prompt
-// in it. So turns are alike if their prompts begin alike or if they belong to the same session.
+// liken marks the open turns that the log may confuse with t. A log finds the turn of a model entry by the prompt in
+// that entry. So turns are confused if their prompts begin alike or if they belong to the same session.
 func (w *world) liken(t *turn) {
 	for _, o := range w.openTurns() {
 		if o != nil && (t.session == o.session || t.begins(bare(o.text)) || o.begins(bare(t.text))) {
@@ -157,7 +157,8 @@ func (t *turn) begins(text string) bool {
 	return strings.Contains(text, own[:min(len(own), enough)])
 }
 
-// listen passes a model request to h. A request for a cancelled turn may come during the next turn.
+// listen passes a model request to h. A request that does not contain the prompt of t makes h unclear: it may be a
+// late request for a cancelled turn.
 func listen(h *hearing.Turn, ev *event, t *turn) {
 	if !asks(ev, t) {
 		h.Unclear = true
@@ -167,8 +168,8 @@ func listen(h *hearing.Turn, ev *event, t *turn) {
 	}
 }
 
-// asks reports whether the user's last text in a model request contains the beginning of a turn's prompt. It returns
-// true if the log lacks that text.
+// asks reports whether the user's last text in a model request contains the beginning of the turn's prompt. It also
+// returns true if the log lacks the user's text.
 func asks(ev *event, t *turn) bool {
 	said := ev.body.Get("user")
 	return !said.Exists() || t.begins(bare(said.Str()))

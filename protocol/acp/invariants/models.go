@@ -45,8 +45,8 @@ func (m *models) fold(ev *event) {
 				s.held = 0
 			}
 		}
-	// A fault does not end a reply. After a slow, malformed or hanging one the stream is open. After other faults,
-	// ModelDone or ModelAborted follows.
+	// A fault does not end a reply. If the fault is a slow, malformed or hanging reply, the stream stays open. After
+	// any other fault, ModelDone or ModelAborted follows.
 	case transcript.ModelFault:
 		m.failed[ev.Session] = ev.Seq
 	case transcript.ModelDone:
@@ -60,15 +60,15 @@ func (m *models) fold(ev *event) {
 	}
 }
 
-// told reports whether, after an entry, the model got a request for the session. Requests that no script expected and
-// requests of unknown sessions count too, because they may be for this session.
+// told reports whether the model got a request of the session after the entry with Seq after. Requests of unknown
+// sessions count too, because they may be for this session.
 func (m *models) told(session string, after int) bool {
 	return m.heard[session] > after || m.heard[""] > after
 }
 
-// heldFor returns the reply for the session's turn that a gate held at an entry, or nil. Since then, only the agent can
-// have ended it, by hanging up. heldFor takes the latest reply of the conversation, because an agent may repeat a
-// request and abandon the first. It ignores replies for a turn that joined this one.
+// heldFor returns the reply of the session's turn that a gate held at the entry at, or nil. After that entry, only the
+// agent can have ended the reply, by hanging up. heldFor looks only at the latest reply of the conversation, because
+// an agent may repeat a request and abandon the first. It ignores replies after another prompt joined the turn.
 func (m *models) heldFor(s *session, t *turn, at int) *stream {
 	held := m.streams[m.latest[s.id]]
 	if s.id == "" || held == nil || held.asked < t.started || t.joined > 0 && held.asked > t.joined ||
@@ -79,7 +79,8 @@ func (m *models) heldFor(s *session, t *turn, at int) *stream {
 }
 
 // failedIn returns the Seq at which the model last failed in a turn. It returns 0 if the model did not fail, or if the
-// agent then asked it again. A request after another prompt joined the turn does not count as asking again.
+// agent asked the model again after the failure. A request that came after another prompt joined the turn does not
+// count as asking again.
 func (m *models) failedIn(t *turn) int {
 	failed, asked := m.failed[t.session.id], m.asked[t.session.id]
 	if failed < t.started || asked > failed && (t.joined == 0 || asked < t.joined) {
@@ -94,7 +95,7 @@ func (ev *event) number() int {
 	return int(n)
 }
 
-// holds reports whether a gate holds a reply for which the agent still waits.
+// holds reports whether a gate holds a reply and the agent still waits for that reply.
 func (m *models) holds() bool {
 	for _, s := range m.streams {
 		if s.held > 0 && s.left == 0 {

@@ -6,7 +6,8 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// notices checks that a replay has no notice, and that a notice is not the only sign of a failure.
+// notices checks that a replay contains no notice, and that a turn whose only content is an error notice does not end
+// with end_turn.
 func notices(w *watch) {
 	told := map[*turn]int{} // Seq of the notice that reported an error
 	w.inSession(func(ev *event, s *session) {

@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permGuard checks permission requests. It also checks that a tool waits for the answer and obeys it.
+// permGuard checks permission requests. It also checks that the tool call waits for the answer and obeys the answer.
 func permGuard(w *watch) {
 	w.On(func(ev *event) {
 		ids := rules.Seen{}
@@ -58,7 +58,7 @@ func permGuard(w *watch) {
 	w.watchNames()
 }
 
-// watchNames finds permission requests that name the wrong tool call. The request has the path or command of another
+// watchNames finds permission requests that name the wrong tool call: the request has the path or command of another
 // open call, and the named call has different ones.
 func (w *watch) watchNames() {
 	type call struct {
@@ -113,8 +113,8 @@ func (w *watch) watchEffects() {
 			rules.Remember(marks, rememberedTools, ev.tool, appendMarks(nil, call))
 		}
 	}, asked(permission))
-	// forbidden has the paths and commands of denied tool calls. Another call of the agent clears them, because it may
-	// need no permission.
+	// forbidden has the paths and commands of denied tool calls. When the agent announces another call, forbidden is
+	// cleared, because that call may need no permission.
 	type denied struct {
 		tool *tool
 		seq  int
@@ -151,8 +151,8 @@ func (w *watch) watchEffects() {
 	w.On(effect("command"), asked(createTerminal))
 }
 
-// aloneIn reports whether t is the only unfinished tool call of the session's turn. Otherwise another call could cause
-// the effect.
+// aloneIn reports whether t is the only unfinished tool call of the session's turn. If another call is unfinished,
+// that call may have caused the effect.
 func aloneIn(s *session, t *tool) bool {
 	turn := s.turn()
 	return turn != nil && !slices.ContainsFunc(turn.tools, func(o *tool) bool { return o != t && !o.status.final() })

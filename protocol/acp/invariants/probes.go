@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// worksAgain checks that a session still works after a turn or a load. It excuses failures that the script orders from
-// the fake model, and refusals by the editor.
+// worksAgain checks that a session still works after a turn or a load. A prompt that fails because of a fault in the
+// script of the fake model, or because the editor refused a request, is excused.
 func worksAgain(w *watch) {
 	next, seen := map[*session]before{}, watchTrouble(w)
 	w.inSession(func(ev *event, s *session) { next[s] = w.beforePrompt(ev, s) }, asked(prompt))
@@ -37,7 +37,8 @@ func worksAgain(w *watch) {
 	}, answered(prompt))
 }
 
-// before holds earlier requests of a prompt's session: its load or resume, and the prompt of the previous turn.
+// before has earlier requests of a session: its load or resume, and the prompt of its previous turn. cancelled is that
+// prompt if the turn was cancelled. A field is nil if there is no such request.
 type before struct{ cancelled, restored, ended *request }
 
 func (w *watch) beforePrompt(ev *event, s *session) before {
@@ -58,7 +59,7 @@ func (w *watch) beforePrompt(ev *event, s *session) before {
 }
 
 // trouble has the Seqs of the latest model request and of the latest fault that the agent did not cause. model says
-// that the log has all model requests.
+// that the log contains all model requests.
 type trouble struct {
 	model          bool
 	request, fault int
@@ -75,7 +76,7 @@ func watchTrouble(w *watch) *trouble {
 		if ev.Kind == transcript.ModelRequest {
 			x.request = ev.Seq
 		}
-		refused, _ := ev.body.Get("refused").Bool() // WIRE-VALID says so
+		refused, _ := ev.body.Get("refused").Bool() // WIRE-VALID reports the refused request
 		if ev.Kind == transcript.ModelFault || refused {
 			x.fault = ev.Seq
 		}
@@ -100,11 +101,12 @@ func plain(ev *event) bool {
 	return blocks > 0
 }
 
-// promptAccepted checks that the agent does not call content invalid that it must accept or that it advertises.
+// promptAccepted checks that the agent does not reject a prompt as invalid if its content is mandatory or advertised
+// by the agent.
 func promptAccepted(w *watch) {
 	v := w.version
 	kinds, gates := []string{"text", "resource_link", "image", "audio", "resource"}, v.gates("ContentBlock")
-	strongest := map[*session]string{} // rarest content type of the running prompt, if the prompt is valid
+	strongest := map[*session]string{} // rarest content type of the running prompt; no entry if the prompt is invalid
 	w.On(func(ev *event) {
 		if ev.session != nil && ev.code() == -32602 {
 			delete(strongest, ev.session) // the agent may pass on the editor's error
@@ -169,7 +171,7 @@ func isCommand(params wire.Value) bool {
 	return strings.HasPrefix(readPrompt(params), "/")
 }
 
-// emptyTurn checks that a turn shows something. A command may have no output.
+// emptyTurn checks that a turn shows something. The turn of a slash command may have no output.
 func emptyTurn(w *watch) {
 	w.onEnd(func(ev *event) {
 		t := ev.turn

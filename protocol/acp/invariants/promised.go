@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// busyPromised checks how the agent treats a prompt in a busy session. The specification leaves that open, so the
-// profile or the scenario must promise it.
+// busyPromised checks how the agent treats a prompt to a busy session. The specification does not say what an agent
+// must do, so the check needs a promise in the profile or the scenario.
 func busyPromised(w *watch) {
 	promise := w.Config().Busy
 	if promise == "" {
@@ -44,8 +44,8 @@ func busyPromised(w *watch) {
 var promisedKinds = map[string]string{"write_file": "edit", "edit_file": "edit", "delete_file": "delete",
 	"move_file": "move", "run_shell": "execute", "read_file": "read", "search": "search", "fetch": "fetch"}
 
-// askPromised checks that the agent asks the user before the actions that its profile names. After the user chose an
-// option for always, another mode or another value, the agent need not ask.
+// askPromised checks that the agent asks the user before the actions that its profile names. The agent need not ask
+// once the user has chosen an allow-always or reject-always option, another mode or another config value.
 func askPromised(w *watch) {
 	promised := map[string]bool{}
 	for _, tool := range w.Config().Asks {
@@ -85,8 +85,9 @@ func askPromised(w *watch) {
 	}, toolCall, toolUpdate)
 }
 
-// backPromised checks that the agent stops a prompt after $/cancel_request, if its profile promises that. The agent had
-// read the cancel if it answered a later request. It went on if the model then said more.
+// backPromised checks that the agent stops a prompt after $/cancel_request, if its profile promises that. An answer to
+// a later request proves that the agent had read the cancel. Model output after that answer proves that the agent went
+// on.
 func backPromised(w *watch) {
 	if !w.Config().Stops {
 		return

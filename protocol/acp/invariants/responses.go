@@ -58,7 +58,7 @@ func oneResponse(w *watch) {
 	w.AtEnd(func(end rules.End) {
 		w.unanswered(end, rules.OfClient, func(r *request, a absence) {
 			if r.verb == prompt && w.state.models.holds() {
-				return // a gate holds its model, or the model of a turn for which it waits
+				return // a gate holds the model of this prompt, or of another prompt for which this one waits
 			}
 			if r.mayWait() {
 				return
@@ -79,14 +79,14 @@ func oneResponse(w *watch) {
 	})
 }
 
-// mayWait reports whether a prompt may be unanswered because the editor owes the agent an answer: permissions may come
-// one by one. CANCEL-REASON judges cancelled prompts.
+// mayWait reports whether a prompt may stay unanswered. It may if the editor owes the agent an answer, because
+// permission requests may come one at a time. It also may if it was cancelled: CANCEL-REASON judges cancelled prompts.
 func (r *request) mayWait() bool {
 	a, _ := r.turn.stopper()
 	return a != nil && !r.turn.concurrent || r.verb == prompt && r.session != nil && r.conn.asks(r.session)
 }
 
-// otherType returns the id with the other JSON type: as a number if it is a string, else as a string.
+// otherType returns the id with the other JSON type: a string becomes a number, anything else a string.
 func otherType(id wire.ID) wire.ID {
 	if s := string(id); len(s) > 1 && s[0] == '"' {
 		return wire.ID(strings.Trim(s, `"`))
@@ -145,8 +145,8 @@ func notifySilent(w *watch) {
 
 // rcancelOwn checks the agent's $/cancel_request, and its answers to requests that the editor cancelled.
 func rcancelOwn(w *watch) {
-	// made has the agent's requests, with the Seq of their latest answer. taken has, by connection, the editor's latest
-	// frame that the agent has answered and so has read.
+	// made has the agent's requests, each with the Seq of its latest answer. taken has, by connection, the Seq of the
+	// latest request of the editor that the agent has answered: the agent has read everything before this request.
 	made, taken := map[connID]int{}, map[*conn]int{}
 	w.On(func(ev *event) { rules.Remember(made, rememberedRequests, connID{ev.conn, ev.ID}, 0) }, agentRequests()...)
 	w.On(func(ev *event) {

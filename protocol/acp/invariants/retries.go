@@ -51,7 +51,7 @@ func replayEnds(w *watch) {
 	}, answered(resumeSession))
 }
 
-// replaying is a resume that the agent has not answered.
+// replaying is an open session/resume request and what its replay has shown so far.
 type replaying struct {
 	seq      int
 	history  bool  // the client asked for a replay
@@ -61,8 +61,8 @@ type replaying struct {
 	marked   map[*session]int // Seq of the replay_complete of each session
 }
 
-// end checks the answer to the resume. If it succeeded, replay_complete must have come for the session and for each
-// announced child. If it failed, none may have come.
+// end checks the answer to the resume. After a successful resume, replay_complete must have come for the session and
+// for each announced child. After a failed resume, none may have come.
 func (p *replaying) end(w *watch, ev *event, s *session) {
 	w.judge("failed", !ev.succeeded() && p.marked[s] > 0, ev, "", []int{p.marked[s]},
 		"The agent refused the resume after its replay_complete.")
@@ -77,15 +77,15 @@ func (p *replaying) end(w *watch, ev *event, s *session) {
 	}
 }
 
-// message remembers messages that do not belong to the history. Only a later replay_complete shows whether such a
-// message came too early.
+// message records messages that do not belong to the history. Whether such a message came too early is known only when
+// replay_complete follows.
 func (p *replaying) message(w *watch, ev *event, s *session) {
 	shown, whole := w.state.shown[s.id]
 	_, known := shown[ev.update.Get("messageId").Str()]
 	if whole && p.begun && !known && s.replay.busy {
 		p.fresh = append(p.fresh, ev.Seq)
 	}
-	// A live message may be half sent when the resume comes. So only a message of the user begins the history.
+	// The resume may come while the agent sends a live message. So only a message of the user begins the history.
 	p.begun = p.begun || known && strings.HasPrefix(ev.tag(), "user_message")
 }
 

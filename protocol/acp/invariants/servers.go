@@ -51,11 +51,11 @@ type serverWatch struct {
 	*watch
 	asks  map[int][]*transportUse  // by Seq of the request that gives the servers
 	over  map[string]*transportUse // by "stdio" and "http"
-	named map[string]string        // the transport of each server, by its name; "" if it had both
+	named map[string]string        // transport of each server, by its name; "" if servers of both transports have the name
 	calls map[string]*serverCall   // by the text of the call
-	first map[string][]string      // the tools in the first model request of each session
-	// refused are turns in which the editor refused something. strict are sessions whose mode was changed, or whose user
-	// refused something for always.
+	first map[string][]string      // tools in the first model request of each session
+	// refused has the turns in which the editor refused something. strict has the sessions whose mode or options were
+	// changed, or whose user rejected something for always.
 	refused map[*turn]bool
 	strict  map[string]bool
 }
@@ -63,29 +63,29 @@ type serverWatch struct {
 // transportUse is the use of the MCP servers over one transport.
 type transportUse struct {
 	sessions map[string]bool // sessions that were given a server over this transport
-	given    int             // how many such servers requests have given
-	greeted  int             // Seq of the first greeting
+	given    int             // number of such servers in all requests
+	greeted  int             // Seq of the first initialized event of a server
 	listed   int             // how many times an agent listed the tools
 	since    int             // Seq of the latest listing
 	tools    []string        // names of the tools, in the order of the list
-	turns    int             // turns that began after the first greeting
+	turns    int             // turns that began after greeted
 }
 
-// serverCall is a call of a server's tool with a given text. The text identifies the call.
+// serverCall is all that is known about the calls of a server's tool with one text. The text identifies the call.
 type serverCall struct {
-	asked, seen int    // how often the model asked for it, and a server saw it
-	result      string // what the model got
-	at          int    // Seq of the request with that result
-	said        string // what the server answered last
-	open        int    // Seq of the call that the server answers only once it is given up, 0 once it was
-	over        string // the transport of the server that the model named last
-	of          *turn  // in which the model asked for it last
-	stopped     bool   // the user cancelled a turn before the result was known
-	cancelled   bool   // the user cancelled the turn
-	failed      bool   // a call of the turn failed: the server's answer may not have reached the agent
+	asked, seen int    // how many times the model asked for the call, and a server got it
+	result      string // result that the model got
+	at          int    // Seq of the model request with that result
+	said        string // the server's latest answer
+	open        int    // Seq of a call that the server answers only after the agent gave up; 0 once it has
+	over        string // transport of the server that the model named last
+	of          *turn  // turn in which the model last asked for the call
+	stopped     bool   // a turn was cancelled before a server got the call
+	cancelled   bool   // the turn of the call was cancelled
+	failed      bool   // a call of the turn failed, so the server's answer may not have reached the agent
 }
 
-// given remembers the servers in a request that opens a session.
+// given stores the servers in a request that opens a session.
 func (w *serverWatch) given(ev *event) {
 	for s := range ev.params.Get("mcpServers").Items() {
 		over := pick(s.Get("url").Exists(), "http", "stdio")
@@ -103,7 +103,7 @@ func (w *serverWatch) given(ev *event) {
 	}
 }
 
-// made remembers that a session has the servers of its request.
+// made records that a session was opened with the servers of its request.
 func (w *serverWatch) made(ev *event) {
 	for _, u := range w.asks[ev.Ref] {
 		if ev.session != nil && ev.succeeded() {
@@ -113,7 +113,7 @@ func (w *serverWatch) made(ev *event) {
 	delete(w.asks, ev.Ref)
 }
 
-// served judges and remembers an event of an MCP server.
+// served judges and stores an event of an MCP server.
 func (w *serverWatch) served(ev *event) {
 	u := w.over[ev.body.Get("over").Str()]
 	if u == nil {
@@ -172,7 +172,7 @@ func (w *serverWatch) reached(ev *event) {
 	}
 }
 
-// mixedUp reports whether the result of s holds the answer to another call.
+// mixedUp reports whether the result of s contains the server's answer to another call.
 func (w *serverWatch) mixedUp(s *serverCall) bool {
 	for _, other := range w.calls {
 		if other != s && other.said != "" && holds(s.result, other.said) {
@@ -182,7 +182,7 @@ func (w *serverWatch) mixedUp(s *serverCall) bool {
 	return false
 }
 
-// called notes the calls of a server's tool in a model reply.
+// called counts the calls of a server's tool in a model reply.
 func (w *serverWatch) called(ev *event) {
 	for step := range ev.body.Get("steps").Items() {
 		if !strings.HasPrefix(step.Str(), `tool: "mcp"`) {
@@ -212,7 +212,7 @@ func member(step, name string) (text string) {
 	return text
 }
 
-// asked checks that a model request offers the servers' tools, and remembers the results in it.
+// asked checks that a model request offers the servers' tools, and stores the results in the request.
 func (w *serverWatch) asked(ev *event) {
 	if len(w.over) == 0 {
 		return
@@ -241,8 +241,8 @@ func (w *serverWatch) asked(ev *event) {
 	}
 }
 
-// offersAtOnce reports whether the first request of a session had one of the tools. An agent may offer tools only once
-// its model has looked for them.
+// offersAtOnce reports whether the first model request of some session offered one of the tools. If none did, the
+// agent may offer a tool only after its model has searched for tools.
 func (w *serverWatch) offersAtOnce(tools []string) bool {
 	for _, names := range w.first {
 		if slices.ContainsFunc(tools, func(tool string) bool { return offers(names, tool) }) {
@@ -257,7 +257,7 @@ func offers(names []string, tool string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, tool) })
 }
 
-// results notes, by the text of each call of a server's tool, the result that the model got.
+// results stores the results that the model got for calls of servers' tools.
 func (w *serverWatch) results(ev *event, a fakellm.Asked) {
 	calls := map[string]string{}
 	for _, p := range a.Conversation() {
@@ -274,7 +274,8 @@ func (w *serverWatch) results(ev *event, a fakellm.Asked) {
 	}
 }
 
-// turnEnded remembers cancelled calls, and checks that the agent has asked each server for its tools.
+// turnEnded records which calls were cancelled. It also checks that the agent asks each connected server for its tools
+// by the end of the second turn.
 func (w *serverWatch) turnEnded(ev *event) {
 	if ev.turn == nil {
 		return
@@ -297,7 +298,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 	}
 }
 
-// looked checks the calls that servers got. It runs when the log has all server events of a turn.
+// looked checks the calls that servers got in a turn. The entry comes after all server events of that turn.
 func (w *serverWatch) looked(ev *event) {
 	seq, _ := ev.body.Get("turn").Int()
 	for _, text := range slices.Sorted(maps.Keys(w.calls)) {
@@ -318,7 +319,7 @@ func (w *serverWatch) looked(ev *event) {
 	}
 }
 
-// calledIn checks that a server got a call of the turn that ended.
+// calledIn checks that a server got a call of the turn that has just ended.
 func (w *serverWatch) calledIn(ev *event, s *serverCall, text string) {
 	u := w.over[s.over]
 	if s.at == 0 || u == nil || u.listed == 0 {

@@ -46,13 +46,13 @@ type settingWatch struct {
 	of map[string]*settings // by session id, over all connections
 }
 
-// setting is a value, and the Seq of the entry that set it.
+// setting is a value, with the Seq of the entry that set the value.
 type setting struct {
 	value string
 	seq   int
 }
 
-// settings has the values that a session should have. The rule judges only values that the user set.
+// settings has the values that a session should have. Only values that the user set are judged.
 type settings struct {
 	options map[string]setting
 	mode    setting
@@ -76,7 +76,7 @@ func (w *settingWatch) on(note func(*event, *settings), about ...topic) {
 	}, about...)
 }
 
-// learn stores values that an entry of the agent changes.
+// learn updates the known options from an entry of the agent.
 func (s *settings) learn(ev *event) {
 	for _, o := range ev.options {
 		if old, known := s.options[o.id]; known && old.value != o.current {

@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// subject is one point of SHAPE: the schema types that it covers, and the requirements that a problem breaks. A narrow
-// line selects requirements by the end of the problem's type or path.
+// subject is one point of SHAPE: the schema types that belong to it, and the requirements that a problem breaks. Each
+// element of narrow begins with the end of a type or path and lists the requirements that such a problem breaks.
 type subject struct {
 	types  []string
 	narrow [][]string
@@ -52,10 +52,11 @@ func (s *subject) narrowed(p schema.Problem) []string {
 	return nil
 }
 
-// seen is a message that counts as a check of the point if it has a value at path; the path "" always fits.
+// seen names a message that counts as a check of the point if the message has a value at path. The path "" stands for
+// any message.
 type seen struct{ message, path string }
 
-// has reports whether an update, the tool call in a request, or a result has a value at path.
+// has reports whether the update, the result or the requested tool call has a value at path.
 func (ev *event) has(path string) bool {
 	if path == "" {
 		return true
@@ -142,7 +143,7 @@ func (w *watch) problem(point string, ev *event, p schema.Problem) *rules.Findin
 	return f
 }
 
-// shapeByMessage does the work of shape for version 2. It has one point for each kind of message.
+// shapeByMessage is the shape rule for version 2. It has one point for each kind of message.
 func shapeByMessage(w *watch) {
 	w.shapes[rules.OfAgent] = true
 	points := map[topic]string{answered(initialize): "initialize", answered(prompt): "prompt",

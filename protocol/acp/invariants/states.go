@@ -63,20 +63,20 @@ func states(w *watch) {
 	}, modelEvent)
 }
 
-// worksOn checks that the agent sends no model request for the latest prompt of a session after its turn has ended. The
-// caller excludes background work and children, which may wake the agent again.
+// worksOn checks that the agent sends no model request for a session's latest prompt after the turn has ended. The
+// caller excludes sessions with background work or children, because these may wake the agent again.
 func (w *watch) worksOn(ev *event, last *turn) {
 	w.judge("works-on", last.ended > 0 && last.stop == "end_turn" && asks(ev, last), ev, "",
 		[]int{last.started, last.ended},
 		"The agent went idle with end_turn, but asks the model again for the same prompt.")
 }
 
-// running returns the oldest prompt that is part of the conversation and whose work is not over.
+// running returns the oldest prompt that the agent has accepted and is still working on, or nil.
 func (s *session) running() *turn {
 	return lists.First(s.prompts, func(t *turn) bool { return t.answered > 0 && !t.failed && t.ended == 0 })
 }
 
-// cancels checks how the agent ends cancelled work.
+// cancels checks what the agent does with cancelled work and when it ends the work.
 func cancels(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		if s.cancel > 0 && s.active && ev.update.Get("state").Is("idle") {
@@ -101,7 +101,7 @@ func cancels(w *watch) {
 	w.inSession(w.takenBack, answered(prompt))
 }
 
-// takenBack checks the response to a cancelled prompt.
+// takenBack checks the response to a prompt that the client cancelled.
 func (w *watch) takenBack(ev *event, s *session) {
 	t := ev.turn
 	if t == nil || t.cancel == nil {
@@ -171,8 +171,8 @@ func replays(w *watch) {
 	}, answered(resumeSession))
 }
 
-// sameMessages checks the message ids of a replayed history. Each message must be one that the live session showed,
-// under the same id, and no message of the user may be missing. LOAD-WHOLE judges missing messages of the agent.
+// sameMessages checks the message ids of a replayed history. The live session must have shown each message under the
+// same id. No message of the user may be missing; LOAD-WHOLE judges missing messages of the agent.
 func (w *watch) sameMessages(ev *event, p *replay, shown map[string]message) {
 	w.Saw("other-ids", "gone")
 	for _, id := range p.shown {
@@ -233,7 +233,7 @@ func terminals(w *watch) {
 	}, terminalUpdate, terminalPiece)
 }
 
-// clientCancel checks that a client cancels only calls and terminals for which the agent offers it.
+// clientCancel checks that a client cancels a tool call or terminal only if the agent offers this.
 func clientCancel(w *watch) {
 	w.inSession(func(ev *event, s *session) {
 		id := callID(ev.params.Get("toolCallId").Str())

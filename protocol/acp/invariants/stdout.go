@@ -56,7 +56,7 @@ func isAnswer(v wire.Value) bool {
 	return !v.Get("method").Exists() && (v.Get("id").Exists() || v.Get("result").Exists() || v.Get("error").Exists())
 }
 
-// phase names the part of the connection in which an entry came, for use in a message.
+// phase describes when an entry came, as a part of a message, for example "during a turn".
 func (ev *event) phase() string {
 	c := ev.conn
 	switch {

@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// subagents checks how an agent shows the child sessions to which it delegates. The order of updates in two sessions
-// proves nothing, except that the announcement must come first.
+// subagents checks how an agent shows the child sessions to which it delegates work. Updates of two sessions may come
+// in any order, but a child must be announced first.
 func subagents(w *watch) {
 	v := w.version
 	w.announcements()
@@ -145,7 +145,8 @@ func (w *watch) childrenRunning() {
 	})
 }
 
-// childrenAgain checks that, after a load or resume, the agent announces a working child again, with its capabilities.
+// childrenAgain checks that the agent announces a working child again after a load or resume. The announcement must
+// repeat the child's capabilities.
 func (w *watch) childrenAgain() {
 	owed := map[*session]int{}
 	w.inSession(func(ev *event, s *session) {
@@ -199,7 +200,7 @@ func (w *watch) childStates() {
 	})
 }
 
-// acquainted reports whether the editor may know the session's id.
+// acquainted reports whether the editor may know the id of the session.
 func (s *session) acquainted() bool { return s.known() || s.listed || s.addressed }
 
 // root returns the session at the top of the tree, which a client opened.
@@ -213,7 +214,7 @@ func (s *session) root() *session {
 	return s
 }
 
-// calls reports whether a session has a tool call.
+// calls reports whether the session has a tool call with the given id.
 func (s *session) calls(id wire.Value) bool {
 	_, v2 := s.items[callID(id.Str())]
 	return v2 || s.announced(id) != nil

@@ -16,8 +16,8 @@ type systemGiven struct {
 	kinds, texts []string // types and texts of its content blocks
 }
 
-// systemPrompts checks how an agent uses a client's system prompt. Each model request of the conversation must have it
-// among the instructions. An agent that does not advertise system prompts may ignore it.
+// systemPrompts checks how an agent uses a client's system prompt. Each model request of the conversation must have
+// the system prompt among the instructions. An agent that does not advertise system prompts may ignore it.
 func systemPrompts(w *watch) {
 	x := &systemWatch{watch: w, asking: map[int]systemGiven{}, opening: map[string]systemGiven{},
 		now: map[string]systemGiven{}, before: map[string]systemGiven{}}
@@ -40,7 +40,7 @@ type systemWatch struct {
 	opening, now, before map[string]systemGiven // by session
 }
 
-// given remembers the system prompt in a request that opens a session.
+// given stores the system prompt of a request that opens a session.
 func (x *systemWatch) given(ev *event) {
 	if !ev.conn.has(rules.OfAgent, x.version.instructions) {
 		return
@@ -57,7 +57,7 @@ func (x *systemWatch) given(ev *event) {
 	rules.Remember(x.opening, rememberedSessions, ev.session.name(), g)
 }
 
-// taken checks that the agent sets up a session only with a system prompt that it can apply.
+// taken checks that the agent opens a session only if it can apply the session's system prompt.
 func (x *systemWatch) taken(ev *event) {
 	g, had := x.asking[ev.request.seq]
 	if !had || !ev.succeeded() {
@@ -82,7 +82,7 @@ func (x *systemWatch) taken(ev *event) {
 	rules.Remember(x.now, rememberedSessions, ev.session.id, g)
 }
 
-// told checks the instructions in a model request of the conversation.
+// told checks the instructions in a model request. Requests outside the conversation are skipped.
 func (x *systemWatch) told(ev *event) {
 	g, old := x.now[ev.Session], x.before[ev.Session]
 	if ev.Kind != transcript.ModelRequest || ev.Session == "" || len(g.texts)+len(old.texts) == 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// toolClosed reports tool calls that are unfinished when their turn ends. Only the end of the transcript shows whether
-// such a call went on in the background.
+// toolClosed reports tool calls that are unfinished when their turn ends. Calls that continued in the background get
+// another point, so the report is made at the end of the transcript.
 func toolClosed(w *watch) {
 	const candidates = 1 << 12
 	type left struct {
@@ -56,7 +56,8 @@ func toolClosed(w *watch) {
 
 // toolAnnounced checks that the agent announces a tool call before other messages name it.
 func toolAnnounced(w *watch) {
-	// A resumed session may continue calls of an earlier process. Calls that the world has forgotten cannot be judged.
+	// A resumed session may continue calls of an earlier process. If the world has forgotten calls, the rule cannot
+	// tell whether a call was announced.
 	blind := func(s *session) bool { return s == nil || s.resumed || s.evicted }
 	w.On(func(ev *event) {
 		id := ev.update.Get("toolCallId")
@@ -92,7 +93,8 @@ func toolAnnounced(w *watch) {
 	}, asked(elicit))
 }
 
-// elsewhere reports whether a tool call that an idle session names runs in another session.
+// elsewhere reports whether an idle session names a tool call that runs in another session, and then reports a
+// finding.
 func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	s := ev.session
 	if s.atWork() || s.child() || s.window != nil {
@@ -128,8 +130,8 @@ func toolResend(w *watch) {
 	}, toolCall)
 }
 
-// blurred reports whether an update of a tool call may be part of a replay. A load was requested during its turn, or
-// during the turn that ended while the load ran.
+// blurred reports whether an update of a tool call may be part of a replay: the client requested a load during the
+// call's turn, or the turn ended while the load was running.
 func blurred(ev *event) bool {
 	s := ev.session
 	return ev.turn != nil && ev.turn.mixed || s != nil && s.replaying() && s.last != nil && s.last.mixed

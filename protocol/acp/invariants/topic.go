@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// topic classifies an entry. Topics are so fine that a rule gets only entries that concern it.
+// topic is the kind of an entry. A rule registers for topics and gets only the entries of these topics.
 type topic uint8
 
 // Topics of entries that are neither requests nor answers.
@@ -96,11 +96,11 @@ const (
 	verbs
 )
 
-// asked returns the topic of a request, answered the topic of its response.
+// asked returns the topic of a request, and answered the topic of the response to that request.
 func asked(v verb) topic    { return firstAsked + topic(v) }
 func answered(v verb) topic { return firstAsked + topic(verbs) + topic(v) }
 
-// contentUpdates and the functions below return groups of topics that many rules share.
+// The functions below return groups of topics that many rules share.
 func contentUpdates() []topic {
 	return []topic{userChunk, agentChunk, thoughtChunk, toolCall, toolUpdate, planUpdate}
 }
@@ -159,16 +159,16 @@ func noticeTopic(from transcript.Source, method string) topic {
 	return agentOtherTold
 }
 
-// event is one entry, together with the world's knowledge about it before that entry.
+// event is one entry, with what the world knows about the entry before the entry changes the world.
 type event struct {
 	transcript.Entry
 	topic   topic
 	verb    verb
 	conn    *conn
 	session *session
-	// request is the open request that a response answers, nil if there is none.
+	// request is the open request that a response answers, or nil.
 	request *request
-	// turn is the turn that a response to a prompt ends. For other entries it is the open turn.
+	// turn is the turn that a response to a prompt ends. For other entries it is the open turn, or nil.
 	turn  *turn
 	tool  *tool
 	body  wire.Value
@@ -184,7 +184,7 @@ type event struct {
 	model                       *modelAsked
 }
 
-// modelAsked caches the contents that a rule has read from a model request.
+// modelAsked caches the content of a model request, because several rules read it.
 type modelAsked struct {
 	fakellm.Asked
 	ok bool
@@ -223,7 +223,7 @@ func (ev *event) wholeMessage() bool {
 // succeeded reports whether a response has a result.
 func (ev *event) succeeded() bool { return ev.result.Exists() }
 
-// code returns the code of an error response, 0 if there is none.
+// code returns the code of an error response, or 0 if the entry is not an error.
 func (ev *event) code() int64 {
 	n, _ := ev.err.Get("code").Int()
 	return n

@@ -11,15 +11,15 @@ type turn struct {
 	request    *request
 	session    *session
 	concurrent bool // another turn of the session was open when this turn began
-	amid       bool // the model spoke to that other turn after this turn's prompt
+	amid       bool // before this turn began, the model was already replying to the other turn, and had not finished
 	joined     int  // Seq of the session's first prompt that came before this turn's response, or 0
 	started    int
 	ended      int
 	cancel     *act // the first session/cancel
 	close      *act
 	stop       string // stop reason; "" after an error
-	// heard is a request that was open, with the agent waiting for its answer, when the turn was cancelled. The answer
-	// came later, at heardAt (a Seq). An agent that has read this answer has read the cancel.
+	// heard is a request of the agent that was open when the turn was cancelled, and on whose answer the agent waited.
+	// The editor answered it later, at the Seq heardAt. An agent that has read this answer has also read the cancel.
 	heard   *request
 	heardAt int
 	// disturbed says that the editor did something that may end a turn without a cancel, such as sending another
@@ -36,9 +36,9 @@ type turn struct {
 	text     string    // text of the prompt, cut
 	reply    ended     // the model's last reply, if it has ended
 
-	// These fields are for version 2. answered is the Seq of the prompt's answer, message is the message id in it, and
-	// failed says that it is an error. crossed says that an earlier cancel was not settled when this turn was
-	// cancelled. The next idle state may then belong to the earlier one.
+	// The remaining fields are for version 2. answered is the Seq of the response to the prompt, message is the
+	// message id in that response, and failed says that the response is an error. crossed says that this turn was
+	// cancelled while an earlier cancel was still open. The next idle state may then belong to the earlier cancel.
 	answered        int
 	message         string
 	failed, crossed bool
@@ -68,7 +68,7 @@ type tool struct {
 	id        string
 	by        announced
 	status    status
-	again     bool  // the call went on after its end
+	again     bool  // the call continued after it had ended
 	blamed    bool  // another rule has reported that the call did not end
 	turn      *turn // turn in which the call was first seen, or nil
 	first     int
@@ -111,7 +111,7 @@ func (s *session) turns() []*turn {
 // atWork reports whether a turn is open.
 func (s *session) atWork() bool { return len(s.open) > 0 || s.busy() }
 
-// alone reports whether only the prompt and a cancel can have decided how the turn ended.
+// alone reports whether the end of the turn can depend only on the turn's own prompt and on a cancel.
 func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }
 
 // command reports whether the prompt is a slash command.
@@ -134,7 +134,8 @@ func (s *session) tool(id wire.Value) *tool {
 	return t
 }
 
-// announced is like tool, but ignores calls from before a load: a replay may announce them again. It never allocates.
+// announced is like tool, but ignores calls from before a load, because a replay may announce those calls again. It
+// does not allocate memory.
 func (s *session) announced(id wire.Value) *tool {
 	if s == nil {
 		return nil
@@ -145,7 +146,7 @@ func (s *session) announced(id wire.Value) *tool {
 	return s.tools[id.Str()]
 }
 
-// note adds a tool call to the session. It may forget the oldest one.
+// note adds a tool call to the session. If the session has too many, the oldest one is forgotten.
 func (s *session) note(t *tool) {
 	if old := s.tools[t.id]; old == nil {
 		if len(s.order) >= rememberedTools {
@@ -175,8 +176,8 @@ func (c *conn) note(t *terminal) {
 	c.terminals[t.id] = t
 }
 
-// amid marks turns that joined another turn while that turn was surely open. The proof is that the model still replies
-// to a request that the other turn sent before.
+// amid sets the field amid of turns that began while another turn was surely open. The proof is that the model still
+// replies to a request that the other turn sent earlier.
 func (s *session) amid(asked int) {
 	if s == nil || len(s.open) < 2 {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// version has the differences between protocol versions that matter to the rules and the fold: the names of methods and
-// members, and the messages that open and close a turn.
+// version has all differences between protocol versions that matter to the rules: the names of methods and members,
+// and the messages that begin and end a turn.
 type version struct {
 	number  int
 	schema  *schema.Version
@@ -24,7 +24,8 @@ type version struct {
 	folders, instructions, terminalLogin string
 	// call is the path of the tool call in a permission request.
 	call string
-	// states says that sessions report their work by states. The answer to a prompt then does not end its turn.
+	// states says that a session reports its work by state updates. The response to a prompt then does not end the
+	// turn.
 	states bool
 }
 
@@ -34,7 +35,7 @@ type optional struct {
 	requirement string
 }
 
-// editorVerbs adds the editor's requests that have the same name in both versions to more, and returns more.
+// editorVerbs adds the editor's requests whose names are the same in both versions to more, and returns more.
 func editorVerbs(more map[string]verb) map[string]verb {
 	for name, v := range map[string]verb{"initialize": initialize, "session/new": newSession,
 		"session/resume": resumeSession, "session/fork": forkSession, "session/list": listSessions,
@@ -116,7 +117,8 @@ func (v *version) gate(method string) string {
 	return m.Gate
 }
 
-// gates returns the capability that each variant of a schema type needs, by the variant's tag.
+// gates returns the capability that each variant of a schema type needs, by the tag of the variant. The capability is
+// "" if the variant needs none.
 func (v *version) gates(typeName string) map[string]string {
 	all := map[string]string{}
 	for _, form := range v.schema.Variants(typeName) {
@@ -125,7 +127,7 @@ func (v *version) gates(typeName string) map[string]string {
 	return all
 }
 
-// capability returns the path of a capability without its first part, the side that advertises it.
+// capability returns the path of a capability without its first part, which depends on the side that advertises it.
 func capability(path string) string {
 	_, path, _ = strings.Cut(path, ".")
 	return path

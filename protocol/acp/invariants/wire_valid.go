@@ -8,9 +8,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// wireValid checks that the agent sends no model request that a real API would refuse. Such a conversation is dead,
-// because each further prompt repeats the refused content. The protocol says nothing about models, so this rule does
-// not affect the verdict of a conformance run.
+// wireValid checks that the agent sends no model request that a real API would refuse. After such a request the
+// session is unusable, because each further prompt repeats the refused content. The protocol says nothing about
+// models, so this rule does not affect the verdict of a conformance run.
 func wireValid(w *watch) {
 	main := map[int64]int{} // Seqs of the conversation's requests, by number
 	w.On(func(ev *event) {
@@ -33,8 +33,9 @@ func wireValid(w *watch) {
 	}, modelEvent)
 }
 
-// wholeCalls checks that the arguments of all calls in a model request are whole. A cancel can cut the reply in which
-// the model makes a call. Some APIs refuse a conversation with such a call, others fail to read it.
+// wholeCalls checks that the arguments of all calls in a model request are complete JSON. They are cut off if a cancel
+// interrupts the reply in which the model makes the call. Some APIs refuse a conversation with such a call; others
+// fail to read it.
 func (w *watch) wholeCalls(ev *event) {
 	a, ok := ev.askedOfModel()
 	if !ok {

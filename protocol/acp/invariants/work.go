@@ -11,26 +11,26 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// work is the state that a version 2 session reports. An idle state ends a turn. The agent answers a prompt when the
-// prompt becomes part of the conversation, not at the end of its turn.
+// work is the state of a version 2 session, as the session reports it. An idle state ends a turn. The agent answers a
+// prompt when it adds the prompt to the conversation, not at the end of the turn.
 type work struct {
 	state     string // "" until the agent reports a state
 	stateSeq  int
 	active    bool // the session was busy since its last idle state
-	cancel    int  // Seq of the cancel after which no idle state has come, or 0
+	cancel    int  // Seq of the first cancel since the last idle state, or 0
 	cancelled int  // Seq of the latest idle state with stop reason cancelled
 	prompts   []*turn
-	over      int                // how many of the oldest prompts are over
+	over      int                // how many of the oldest prompts have ended or failed
 	keys      map[string]*turn   // prompts with an idempotency key, by key
 	said      map[string]message // first version of each message, by id
 	items     map[itemID]*item
 	reported  bool            // the agent has listed background work
-	behind    map[itemID]bool // listed background work
+	behind    map[itemID]bool // background work in the latest list
 	whole     bool            // this connection created the session
 	replay    *replay         // the unanswered resume, or nil
 }
 
-// message is a message of a session. live says that the agent showed it outside a replay.
+// message is a message of a session. live says that the agent showed the message outside a replay.
 type message struct {
 	first      int
 	live, user bool // user: a message of the user other than a slash command
@@ -47,8 +47,8 @@ func (k itemID) String() string { return k.kind + " " + k.id }
 // item is a tool call or a terminal of the agent.
 type item struct {
 	first, ended int
-	turn         int  // how many prompts the session had when the item began
-	announced    bool // an update described the item, not only a piece of it
+	turn         int  // how many prompts the session had when the agent first showed the item
+	announced    bool // an update described the item; false if only pieces of it came
 	offered      bool // some update offered to cancel the item
 	cancellable  bool // the latest update with capabilities offered to cancel it
 }
@@ -63,7 +63,7 @@ type replay struct {
 	shown   []string
 }
 
-// foldWork updates the work of a session from an entry.
+// foldWork updates the work of a session with an entry.
 func (w *world) foldWork(s *session, ev *event) {
 	if isContent(ev.topic) && ev.topic != userChunk {
 		if t := s.working(); t != nil {
@@ -96,7 +96,7 @@ func (w *world) foldWork(s *session, ev *event) {
 	}
 }
 
-// foldDemand updates the work of a session from a request of the editor.
+// foldDemand updates the work of a session with a request of the editor.
 func (w *world) foldDemand(s *session, ev *event) {
 	switch ev.verb {
 	case prompt:
@@ -131,12 +131,12 @@ func (w *world) foldDemand(s *session, ev *event) {
 	}
 }
 
-// busy reports whether some prompt of the session is still at work.
+// busy reports whether the agent is still working on some prompt of the session.
 func (s *session) busy() bool {
 	return slices.ContainsFunc(s.prompts, func(t *turn) bool { return t.ended == 0 && !t.failed })
 }
 
-// unended returns the turns that are still at work.
+// unended returns the turns on which the agent is still working.
 func (s *session) unended() []*turn {
 	open := func(t *turn) bool { return t.ended == 0 && !t.failed }
 	for s.over < len(s.prompts) && !open(s.prompts[s.over]) {
@@ -145,8 +145,8 @@ func (s *session) unended() []*turn {
 	return lists.Where(s.prompts[s.over:], open)
 }
 
-// working returns the only turn that is still at work. It returns nil if there are several, or during a replay, which
-// may show older work.
+// working returns the turn on which the agent is working, if there is exactly one, else nil. It also returns nil
+// during a replay, which may show older work.
 func (s *session) working() *turn {
 	if s == nil || s.replay != nil {
 		return nil
@@ -157,7 +157,7 @@ func (s *session) working() *turn {
 	return nil
 }
 
-// endOfWork sets the stop reason of an entry that ends a turn.
+// endOfWork sets ev.stop to the stop reason if the entry ends a turn.
 func (ev *event) endOfWork() {
 	if s := ev.session; s != nil && s.active && ev.update.Get("state").Is("idle") {
 		ev.stop = ev.update.Get("stopReason").Str()
@@ -179,8 +179,8 @@ func (s *session) cancelling(ev *event) {
 	}
 }
 
-// forgetCut forgets the messages of a session whose earlier connection ended during its work, because the last messages
-// may not have arrived.
+// forgetCut forgets the messages of a session if an earlier connection ended while the session was working: the last
+// messages may not have arrived.
 func (w *world) forgetCut(s *session) {
 	for _, c := range w.conns {
 		if before := c.sessions[s.id]; before != nil && before != s && before.busy() {
@@ -199,7 +199,7 @@ func (w *world) moved(s *session) bool {
 	return false
 }
 
-// foldResponse updates the work of a session from an answer of the agent.
+// foldResponse updates the work of a session with a response of the agent.
 func (w *world) foldResponse(s *session, ev *event) {
 	ok := ev.succeeded()
 	switch ev.verb {
@@ -259,7 +259,7 @@ func (s *session) foldItem(id itemID, ev *event, announces, ends bool) {
 	}
 }
 
-// enter updates the work of a session from a state update.
+// enter updates the work of a session with a state update.
 func (s *session) enter(ev *event) {
 	s.state, s.stateSeq = ev.update.Get("state").Str(), ev.Seq
 	idle := s.state == "idle"
@@ -289,7 +289,7 @@ func (s *session) enter(ev *event) {
 	s.active, s.cancel = false, 0
 }
 
-// endTurns ends the turns of all answered prompts. It also ends the turn of a single unanswered prompt, because the
+// endTurns ends the turns of all answered prompts. If exactly one prompt is unanswered, its turn ends too, because the
 // idle state may come before the answer.
 func (s *session) endTurns(seq int, stop string) {
 	waiting := lists.Count(s.prompts, func(t *turn) bool { return t.answered == 0 })
@@ -311,5 +311,5 @@ func workOf(b wire.Value) itemID {
 	return itemID{}
 }
 
-// ended reports whether an item is unknown or has ended.
+// ended reports whether an item has ended. It also returns true for an unknown item.
 func (s *session) ended(id itemID) bool { t := s.items[id]; return t == nil || t.ended > 0 }

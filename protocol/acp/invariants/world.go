@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Bounds on the memory of the world. The rules do not judge whatever exceeds them.
+// Limits of the world's memory. The rules do not judge what exceeds a limit.
 const (
 	rememberedSessions = 1 << 14
 	rememberedRequests = 1 << 16
@@ -21,15 +21,15 @@ const (
 type world struct {
 	version *version
 	conns   map[int]*conn
-	latest  *conn // cache: the connection that conn last returned
-	// lives is kept by session id, over all connections.
-	lives  map[string]int // number of finished turns that a replay must show
+	latest  *conn // connection that the method conn returned last
+	// lives is the number of finished turns that a replay must show, by session id, over all connections.
+	lives  map[string]int
 	models models
-	// shown has the messages of version 2 sessions that began in this transcript, by session and message id, over all
-	// connections.
+	// shown has the messages of version 2 sessions that began in this transcript. Its keys are the session id and the
+	// message id. It covers all connections.
 	shown map[string]map[string]message
 	of    turnOfEntry
-	marks bool // the agent knows replay_complete and ends replays with it
+	marks bool // the agent has sent a replay_complete, so it ends replays with that update
 }
 
 // conn is one agent process and the connection to it.
@@ -49,7 +49,7 @@ type conn struct {
 	open      map[int]*request // unanswered requests of both sides, by Seq
 	ids       [2]map[wire.ID]*request
 	sessions  map[string]*session
-	latest    *session // cache: the session that session last returned
+	latest    *session // session that the method session returned last
 	terminals map[string]*terminal
 	termOrder []*terminal
 	lastAct   *act // the editor's latest frame that acts on a turn
@@ -64,7 +64,7 @@ type conn struct {
 	parting
 }
 
-// act is a frame of the editor that acts on a turn, together with the end of its write.
+// act is a frame of the editor that acts on a turn, with the end of the write of this frame.
 type act struct {
 	seq    int
 	at     time.Duration
@@ -112,8 +112,8 @@ type session struct {
 	created int // Seq of the response that created the session, or 0
 	named   int // Seq of the first load or resume request for the session
 	listed  bool
-	// addressed: the editor has named the session. resumed: it was resumed without its history. evicted: the world has
-	// forgotten some of its tool calls.
+	// addressed says that the editor has named the session, and resumed that it was resumed without its history.
+	// evicted says that the world has forgotten some of its tool calls.
 	addressed, resumed, evicted bool
 	closed                      int // Seq of the close response, or 0 while the session is open
 	deleted                     bool
@@ -159,7 +159,8 @@ func (w *world) conn(n int) *conn {
 	return c
 }
 
-// session returns the session with an id and creates it if necessary. It returns nil if there are too many.
+// session returns the session with the given id. It creates the session if necessary, and returns nil if id is "" or
+// if there are too many sessions.
 func (c *conn) session(id string) *session {
 	if id == "" {
 		return nil
@@ -188,14 +189,14 @@ func (s *session) ready(v *version) bool {
 	return !s.deleted && (s.created > 0 || s.restSeq > 0)
 }
 
-// setAside keeps earlier tool calls apart during a load. A replay announces them again, or a refused load brings them
-// back.
+// setAside moves the tool calls to s.past for the time of a load. A replay may announce them again, and recall brings
+// them back if the load fails.
 func (s *session) setAside() {
 	s.recall()
 	s.past, s.tools, s.order = s.tools, map[string]*tool{}, nil
 }
 
-// recall restores the tool calls that setAside kept apart, after a refused load.
+// recall brings the tool calls in s.past back, after a failed load.
 func (s *session) recall() {
 	for id, t := range s.past {
 		if s.tools[id] == nil {
@@ -207,7 +208,7 @@ func (s *session) recall() {
 	s.past = nil
 }
 
-// forget drops the tool calls that setAside kept apart, after a successful load. It keeps those of open turns.
+// forget drops the tool calls in s.past, after a successful load. It keeps those of open turns.
 func (s *session) forget() {
 	maps.DeleteFunc(s.past, func(_ string, t *tool) bool { return t.turn == nil || t.turn.ended > 0 })
 	if len(s.open) == 0 {
@@ -215,13 +216,13 @@ func (s *session) forget() {
 	}
 }
 
-// replaying reports whether a load of the session or of its root is not answered yet.
+// replaying reports whether a load of the session or of its root session is still unanswered.
 func (s *session) replaying() bool {
 	w := s.root().window
 	return w != nil && w.verb == loadSession
 }
 
-// ask remembers a request until it is answered.
+// ask stores a request until it is answered.
 func (c *conn) ask(r *request) {
 	if len(c.open) >= rememberedRequests {
 		return

@@ -14,17 +14,17 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// These are the colours of lines about the agent's acts, as SGR codes.
+// These are SGR codes for the colours of lines about the agent's acts.
 const (
 	faint = "2"
 	red   = "31"
 	green = "32"
 )
 
-// most is the maximum number of lines shown of a diff or of a terminal.
+// most is the maximum number of lines shown of a diff or of a terminal's output.
 const most = 40
 
-// think stores a piece of a thought until its line is complete.
+// think collects the text of a thought, and shows each line when it is complete.
 func (s *screen) think(text string) {
 	if s.Output != "text" {
 		return
@@ -78,7 +78,7 @@ func (s *screen) diff(d mockclient.FileDiff) {
 	if again || s.Output != "text" {
 		return
 	}
-	_, changes, _ := strings.Cut(golden.Diff(d.OldText, d.NewText), "\n") // its first line says what - and + mean
+	_, changes, _ := strings.Cut(golden.Diff(d.OldText, d.NewText), "\n") // the first line only explains - and +
 	lines := strings.Split(strings.TrimSuffix(changes, "\n"), "\n")
 	in, out := 0, 0
 	for _, line := range lines {
@@ -144,9 +144,9 @@ func (s *screen) terminal(e transcript.Entry) {
 	}
 }
 
-// terminal holds a command's last known output, and whether the command has ended and was shown.
+// terminal is what the screen knows about one terminal of the editor.
 type terminal struct {
-	output         string // as it was last read
+	output         string // output as last read
 	ended, printed bool
 }
 
@@ -158,7 +158,7 @@ func ending(status wire.Value) string {
 	return "ended with status " + string(status.Get("exitCode").Raw())
 }
 
-// under returns a path relative to dir if the path is inside dir, else the path itself.
+// under returns the path relative to dir if path lies in dir, else path unchanged.
 func under(dir, path string) string {
 	if rel, err := filepath.Rel(dir, path); err == nil && filepath.IsLocal(rel) {
 		return rel
@@ -166,14 +166,14 @@ func under(dir, path string) string {
 	return path
 }
 
-// child is a subagent. It is shown below the session that delegates to it.
+// child is a subagent. Its text is shown below the session that delegates to it.
 type child struct {
-	depth int // of the session's own children: 1
+	depth int // 1 for a child of the prompted session, 2 for a child of that child
 	title string
-	text  strings.Builder // what it has said and no line shows yet
+	text  strings.Builder // text that no line shows yet
 }
 
-// announce shows an update from a session about its child.
+// announce shows an update about a child. depth is the depth of the session that sends the update.
 func (s *screen) announce(depth int, u wire.Value) {
 	id := u.Get("sessionId").Str()
 	c := s.children[id]
@@ -189,7 +189,7 @@ func (s *screen) announce(depth int, u wire.Value) {
 	}
 }
 
-// ofChild shows an update in a child's session: whole lines of text, and tool calls.
+// ofChild shows an update of a child's session: text in complete lines, and tool calls that have ended.
 func (s *screen) ofChild(session string, c *child, u wire.Value) {
 	switch u.Get("sessionUpdate").Str() {
 	case "agent_message_chunk":
@@ -204,7 +204,7 @@ func (s *screen) ofChild(session string, c *child, u wire.Value) {
 	}
 }
 
-// flush shows the text of a child.
+// flush shows the text of a child that no line shows yet.
 func (s *screen) flush(c *child) {
 	for line := range strings.Lines(c.text.String()) {
 		s.below(c.depth, OneLine(c.title), OneLine(line))
@@ -212,7 +212,7 @@ func (s *screen) flush(c *child) {
 	c.text.Reset()
 }
 
-// below shows an aside that is indented by the depth of a child.
+// below shows an aside, indented by depth.
 func (s *screen) below(depth int, what, line string) {
 	s.indent = strings.Repeat("  ", depth)
 	s.aside(what, line)

@@ -13,8 +13,8 @@ import (
 // mention matches the mention of a file in a typed prompt: @ and the file's path in the workspace.
 var mention = lazy.Regexp(`(?:^|\s)@(\S+)`)
 
-// blocks returns a prompt's text and attachments. The first prompt includes the files and URLs that the user named in
-// the options. A typed prompt also includes the workspace files that its text mentions.
+// blocks returns a prompt's text and attachments. The first prompt includes the files and URLs that the user gave in
+// the options. A prompt that the user typed also includes the workspace files that its text mentions.
 func (t *Client) blocks(text string) ([]mockclient.Content, error) {
 	blocks, files := []mockclient.Content{mockclient.Text(text)}, t.options.Attach
 	t.options.Attach = nil

@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// callBook collects what is known about the tool calls of all sessions, from updates and permission requests. Each of
-// them may contain only the call's id.
+// callBook has what updates and permission requests have said about the tool calls of all sessions. One message may
+// give only the id of a call.
 type callBook struct {
 	mu    sync.Mutex
 	known map[[2]string]*toolCall // by session and id
@@ -41,7 +41,7 @@ func (b *callBook) observe(e transcript.Entry) {
 	b.known[key].learn(said)
 }
 
-// get returns what is known about a tool call so far.
+// get returns what is known about a tool call. An unknown call has the kind "other".
 func (b *callBook) get(session, id string) toolCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +57,7 @@ func (b *callBook) get(session, id string) toolCall {
 // pathKeys are the members of rawInput in which known agents name a file.
 var pathKeys = []string{"path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "notebook_path", "to"}
 
-// toolCall is what is known about a tool call. paths are all paths named so far; diffs and words are from the latest
+// toolCall is what is known about a tool call. paths has all paths named so far. diffs and words are from the latest
 // content.
 type toolCall struct {
 	id, title, kind, status string
@@ -66,7 +66,8 @@ type toolCall struct {
 	diffs                   []mockclient.FileDiff
 }
 
-// line returns a tool call as one line, with the reason if it failed. An empty status means the latest one.
+// line returns a tool call as one line, with the reason if the call failed. If status is "", the latest status is
+// shown.
 func (c toolCall) line(status string) string {
 	status = cmp.Or(status, c.status)
 	line := fmt.Sprintf("%s (%s, %s)", OneLine(cmp.Or(c.title, c.id)), OneLine(c.kind), OneLine(status))
@@ -76,7 +77,7 @@ func (c toolCall) line(status string) string {
 	return line
 }
 
-// learn adds the members of an announcement, an update or a permission request.
+// learn stores the members of a tool_call, a tool_call_update or a permission request.
 func (c *toolCall) learn(v wire.Value) {
 	set := func(to *string, key string) {
 		if v := v.Get(key); v.Kind() == wire.String {
@@ -97,7 +98,7 @@ func (c *toolCall) learn(v wire.Value) {
 	if v.Get("content").Exists() {
 		c.diffs, c.words = nil, ""
 	}
-	set(&c.words, "rawOutput") // content comes before it
+	set(&c.words, "rawOutput") // replaced below by content, which is preferred
 	for x := range v.Get("content").Items() {
 		if text := x.Path("content.text").Str(); text != "" && v.Get("status").Exists() {
 			c.words = text

@@ -15,15 +15,16 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 )
 
-// Console is the terminal at which a user types. The package golang.org/x/term edits lines, because it is a dependency
-// already and supports history and completion. Console reads keys only while it asks for a line, and writes to Out.
+// Console is the terminal at which a user types. Lines are edited with the package golang.org/x/term, which is a
+// dependency already and supports history and completion. Console reads keys only while it asks for a line, and writes
+// to Out.
 type Console struct {
 	In  *os.File
 	Out io.Writer
 
 	keys    chan []byte
-	rest    []byte       // of what was typed
-	history term.History // of the prompts of this session; it is not kept on the disk
+	rest    []byte       // typed bytes that nobody has read yet
+	history term.History // prompts of this session; not stored on disk
 }
 
 // read reads typed bytes until ctx ends. One goroutine reads for all callers: if a caller stops waiting, its bytes go
@@ -61,7 +62,7 @@ func (c *Console) read(ctx context.Context, to []byte) (int, error) {
 	return n, nil
 }
 
-// answer asks for a line that the terminal itself edits, so that Ctrl-C remains an interrupt.
+// answer asks for one line. The terminal itself edits the line, so that Ctrl-C remains an interrupt.
 func (c *Console) answer(ctx context.Context, question string) (string, error) {
 	if _, err := io.WriteString(c.Out, question); err != nil {
 		return "", err
@@ -80,7 +81,8 @@ func (c *Console) answer(ctx context.Context, question string) (string, error) {
 	}
 }
 
-// keyboard reads keys for line editing in raw mode, in which Ctrl-C is a key that clears the line, not an interrupt.
+// keyboard reads keys while the user edits a line in raw mode. There, Ctrl-C is a key that clears the line, not an
+// interrupt.
 type keyboard struct {
 	ctx context.Context
 	*Console
@@ -95,7 +97,7 @@ func (k keyboard) Read(to []byte) (int, error) {
 	n = 0
 	for _, key := range typed {
 		if key == ctrlC {
-			n += copy(to[n:], []byte{ctrlE, ctrlU}) // to the end of the line, and all before it away
+			n += copy(to[n:], []byte{ctrlE, ctrlU}) // go to the end of the line and delete everything before the cursor
 			continue
 		}
 		to[n] = key
@@ -104,7 +106,8 @@ func (k keyboard) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// line asks for a prompt. At the end of the input (Ctrl-D) it returns io.EOF.
+// line asks for a prompt. commands returns the words that Tab completes. At the end of the input (Ctrl-D), line
+// returns io.EOF.
 func (c *Console) line(ctx context.Context, commands func() []string) (string, error) {
 	before, err := term.MakeRaw(int(c.In.Fd()))
 	if err != nil {
@@ -133,8 +136,8 @@ func (c *Console) line(ctx context.Context, commands func() []string) (string, e
 	return line, err
 }
 
-// completed returns the longest common beginning of all words that begin with begun. If there is only one such word,
-// it adds a space.
+// completed returns the longest common beginning of all words that begin with begun. If only one word does, completed
+// adds a space to that word. If none does, it returns begun.
 func completed(begun string, words []string) string {
 	fits := lists.Where(words, func(w string) bool { return strings.HasPrefix(w, begun) })
 	if len(fits) == 0 {
@@ -150,8 +153,8 @@ func completed(begun string, words []string) string {
 	return common
 }
 
-// converse asks for prompts and sends them until the input ends. After a failed turn it goes on, unless the agent has
-// exited.
+// converse asks for prompts and sends them until the input ends. A failed turn does not end the conversation, unless
+// the agent has exited.
 func (t *Client) converse(ctx context.Context) (string, error) {
 	t.screen.tell("help", "Enter sends, Tab completes the agent's commands, Ctrl-C cancels a turn, Ctrl-D or /exit ends")
 	t.conversing.Store(true)
@@ -186,7 +189,7 @@ func (t *Client) converse(ctx context.Context) (string, error) {
 	}
 }
 
-// slashes returns the agent's latest commands as the user types them.
+// slashes returns the names in the agent's latest list of slash commands, each with its slash.
 func (t *Client) slashes() []string {
 	var names []string
 	latest := mockclient.Updated("available_commands_update")

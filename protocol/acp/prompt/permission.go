@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permission answers a permission request, according to the flags or by asking the user.
+// permission answers a permission request according to the flags, or asks the user.
 func (t *Client) permission(r *mockclient.Request) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -48,7 +48,8 @@ func (t *Client) answer(r *mockclient.Request, option, why string) {
 	r.Reply(mockclient.Selected(option))
 }
 
-// choose returns the id of the option to choose, or "". why is the reason if that option does not allow the call.
+// choose returns the id of the option to select, or "" if no option fits. why says why the call is not allowed; it is
+// "" if the option allows the call.
 func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 	why = t.refusal(call)
 	if why == "" {
@@ -60,7 +61,7 @@ func (t *Client) choose(call toolCall, offers []offer) (option, why string) {
 	return cmp.Or(offered(offers, mockclient.RejectOnce), offered(offers, mockclient.RejectAlways)), why
 }
 
-// refusal returns why a tool call is not allowed, or "".
+// refusal returns the reason why the flags do not allow a tool call, or "".
 func (t *Client) refusal(call toolCall) string {
 	edits := call.kind == "edit"
 	writes := edits || call.kind == "delete" || call.kind == "move" || len(call.diffs) > 0
@@ -81,8 +82,8 @@ func (t *Client) refusal(call toolCall) string {
 	return ""
 }
 
-// inside reports whether a path is inside a folder after all symbolic links are resolved. A relative path begins in
-// the folder.
+// inside reports whether a path lies in the folder dir after all symbolic links are resolved. A relative path starts
+// in dir.
 func inside(dir, path string) bool {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
@@ -91,7 +92,8 @@ func inside(dir, path string) bool {
 	if err != nil {
 		return false
 	}
-	// For a path that does not exist yet, resolve its folder. A dangling link counts as existing.
+	// If the path does not exist yet, resolve the nearest folder that does. A link to a missing file counts as
+	// existing.
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
 		if _, err := os.Lstat(at); err != nil && at != filepath.Dir(at) {
@@ -106,8 +108,8 @@ func inside(dir, path string) bool {
 	}
 }
 
-// permit identifies the calls to which a choice for always applies: calls of one kind and title. The agent may apply
-// the choice to more calls.
+// permit identifies the calls to which an answer for always applies: calls of one kind and title. The agent may apply
+// the answer to more calls.
 type permit struct{ kind, title string }
 
 // offer is an option of a permission request.
@@ -123,7 +125,7 @@ func offersOf(options wire.Value) []offer {
 	return list
 }
 
-// remembered returns the id of the option that the user chose for always, else "".
+// remembered returns the id of the option that the user has chosen for always for such a call, or "".
 func (t *Client) remembered(call toolCall, offers []offer) string {
 	if kind := t.always[permit{call.kind, call.title}]; kind != "" {
 		return offered(offers, kind)
@@ -131,7 +133,7 @@ func (t *Client) remembered(call toolCall, offers []offer) string {
 	return ""
 }
 
-// offered returns the id of the first option of a kind, else "".
+// offered returns the id of the first option of a kind, or "".
 func offered(offers []offer, kind string) string {
 	return lists.First(offers, func(o offer) bool { return o.kind == kind }).id
 }
@@ -142,7 +144,7 @@ func (t *Client) ask(ctx context.Context, r *mockclient.Request, call toolCall, 
 	defer t.asking.Unlock()
 	t.screen.await(ctx, r.Entry.Seq)
 	t.mu.Lock()
-	id := t.remembered(call, offers) // since a question before
+	id := t.remembered(call, offers) // the user may have answered an earlier question for always
 	t.mu.Unlock()
 	why := "as before"
 	if id == "" {
@@ -161,7 +163,7 @@ func (t *Client) ask(ctx context.Context, r *mockclient.Request, call toolCall, 
 	t.answer(r, id, why)
 }
 
-// question asks until the user chooses an option; ok is false if the input or ctx ends.
+// question asks the user until he chooses an option. ok is false if there are no options, or if the input or ctx ends.
 func (t *Client) question(ctx context.Context, call toolCall, offers []offer) (offer, bool) {
 	if len(offers) == 0 {
 		return offer{}, false

@@ -21,21 +21,21 @@ import (
 // Outputs returns the allowed values of Screen.Output.
 func Outputs() []string { return []string{"text", "simple", "jsonl"} }
 
-// Screen is the output for a session.
+// Screen is where the output of a session goes.
 type Screen struct {
 	// Output is one of Outputs().
 	Output string
-	// Out receives the agent's text, Err lines about its acts.
+	// Out receives the agent's text. Err receives lines about the agent's acts.
 	Out, Err io.Writer
 	// Paint returns a text in a colour, given as an SGR code. It returns the text unchanged if Err shows no colours.
 	Paint func(code, text string) string
 	// Secrets are removed from all output; nil removes nothing.
 	Secrets *secret.Finder
 
-	both bool // Out and Err are one terminal or file
+	both bool // Out and Err are the same terminal or file
 }
 
-// clean returns a screen that removes secrets.
+// clean returns a screen whose writers remove secrets.
 func (to Screen) clean() Screen {
 	to.both = sameFile(to.Out, to.Err)
 	if to.Secrets != nil {
@@ -44,8 +44,8 @@ func (to Screen) clean() Screen {
 	return to
 }
 
-// screen shows a running session. Its own goroutine reads the transcript, because a slow reader of the output must
-// not delay the agent or a cancel.
+// screen shows a running session. A goroutine of the screen reads the transcript, so that slow output does not delay
+// the agent or a cancel.
 type screen struct {
 	Screen
 	log    *transcript.Transcript
@@ -55,14 +55,14 @@ type screen struct {
 	wake   chan struct{}
 	quit   chan struct{}
 	done   chan struct{}
-	failed error // of writing to Out; read after done
-	broke  bool  // a tool call failed; read after done
+	failed error // error of writing to Out; read only after done is closed
+	broke  bool  // a tool call failed; read only after done is closed
 
 	mu      sync.Mutex // for lines on Err
 	reasons map[int]string
-	shown   int // the last entry that has been dealt with
+	shown   int // Seq of the last entry that is shown or skipped
 	waiting map[int][]chan struct{}
-	// differed holds the changes that were already shown, for instance in a question.
+	// differed has the changes of files that were already shown, for example in a question.
 	differed map[mockclient.FileDiff]bool
 
 	// Only the screen's goroutine uses the fields below.
@@ -70,16 +70,16 @@ type screen struct {
 	session   string
 	message   string // id of the last message
 	thought   strings.Builder
-	plan      string   // the last one
-	offered   []string // the names of the slash commands
-	listed    []string // those that were shown last
+	plan      string   // the latest plan, one entry per line
+	offered   []string // names of the agent's slash commands
+	listed    []string // names that were shown last
 	terminals map[string]terminal
-	broken    bool     // something came since
+	broken    bool     // something other than message text has come since the last chunk
 	open      []string // ids of tool calls of this turn that have no line yet
-	told      []string // and of those that have one
+	told      []string // ids of tool calls of this turn that have a line
 	midLine   bool
 	children  map[string]*child // by session
-	indent    string            // of the next line beside what the agent says
+	indent    string            // indent of the next aside
 }
 
 // watch returns a screen that shows new entries of a transcript.
@@ -121,7 +121,7 @@ func (s *screen) follow() {
 	}
 }
 
-// reached wakes the goroutines that wait until an entry is shown.
+// reached records that an entry is shown, and wakes the goroutines that wait for this.
 func (s *screen) reached(seq int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *screen) await(ctx context.Context, seq int) {
 	}
 }
 
-// finish waits until everything is shown, or until ctx ends because nobody reads the output.
+// finish waits until everything is shown. It gives up when ctx ends, because perhaps nobody reads the output.
 func (s *screen) finish(ctx context.Context) error {
 	close(s.quit)
 	select {
@@ -165,19 +165,19 @@ func (s *screen) finish(ctx context.Context) error {
 	}
 }
 
-// tell writes a line to Err, after a word that names the line's subject.
+// tell writes a line to Err. what is a word for the subject of the line.
 func (s *screen) tell(what, line string) {
 	s.beside("", what, line)
 }
 
-// beside is tell with an indent before the line.
+// beside is like tell, but writes indent before the line.
 func (s *screen) beside(indent, what, line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Fprintln(s.Err, indent+s.Paint(faint, "["+what+"] "+line))
 }
 
-// because records why a permission request is rejected.
+// because stores the reason why a permission request is rejected.
 func (s *screen) because(request int, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,7 +224,7 @@ func (s *screen) show(e transcript.Entry) {
 	}
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request && e.Method == "session/prompt":
-		s.prompted, s.session, s.open, s.told = true, e.Session, nil, nil // what came before is history
+		s.prompted, s.session, s.open, s.told = true, e.Session, nil, nil // earlier calls belong to the history
 		s.commands()
 	case e.Method == "session/update" && e.JSON().Path("params.update.sessionUpdate").Is("available_commands_update"):
 		s.offered = lists.Collect(e.JSON().Path("params.update.availableCommands").Items(), func(c wire.Value) string {
@@ -270,7 +270,7 @@ func (s *screen) ofAgent(e transcript.Entry) {
 		s.open = nil
 		s.breakLine()
 	case s.asks && e.Kind == transcript.Request && e.Method == "session/request_permission":
-		s.breakLine() // for the question
+		s.breakLine() // ends the line before the question
 	case strings.HasPrefix(e.Method, "terminal/"):
 		s.terminal(e)
 	}
@@ -333,7 +333,7 @@ func (s *screen) say(id string, content wire.Value) {
 	s.put([]byte(printable.Text(text)))
 }
 
-// tool shows a tool call as one line, and its changes. An empty status means the latest one.
+// tool shows a tool call as one line, and then its changes of files. If status is "", the latest status is shown.
 func (s *screen) tool(id, status string) {
 	c := s.calls.get(s.session, id)
 	s.aside("tool", c.line(status))

@@ -53,7 +53,7 @@ func (t *Client) configure(ctx context.Context) error {
 	return nil
 }
 
-// setMode sets a mode, or the option for the mode if the agent has no modes.
+// setMode sets a mode. If the agent has no modes, it sets the config option of category mode.
 func (t *Client) setMode(ctx context.Context, mode string) error {
 	modes := t.session.Result().Path("modes.availableModes")
 	if modes.Find("id", mode).Exists() {
@@ -104,7 +104,7 @@ func ids(list wire.Value, key string) []string {
 	return lists.Collect(list.Items(), func(v wire.Value) string { return OneLine(v.Get(key).Str()) })
 }
 
-// absent returns a sentence saying that the agent lacks a mode or option, and which ones it has.
+// absent returns a sentence which says that the agent lacks a mode or option, and which ones the agent has.
 func absent(what, name string, known []string) string {
 	if len(known) == 0 {
 		return "the agent has no " + what + "s in this session"

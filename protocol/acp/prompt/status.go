@@ -10,16 +10,17 @@ type Status int
 
 func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// Codes returns the allowed values of Options.Codes, which decide the exit status at the end of a turn.
+// Codes returns the allowed values of Options.Codes, which determine the exit status.
 func Codes() []string { return []string{"simple", "acp"} }
 
-// of maps ends of a turn to exit statuses for the codes acp. Any other end, and every end for the codes simple, is 1.
+// of has, for the codes "acp", the exit status for each way in which a turn can end. The status of any other end is 1.
+// With the codes "simple", the status of every failure is 1.
 var of = map[string]int{
 	"max_tokens": 3, "max_turn_requests": 4, "refusal": 5, "cancelled": 6, "tool": 7, "timeout": 124,
 }
 
-// verdict returns the exit status of the command and prints the reason to stderr. code is the exit status after an
-// interrupt, else 0.
+// verdict returns the exit status of the command, as a Status or nil, and prints the reason to Err. code is the exit
+// status after an interrupt, or 0 without one. An error before the first turn is returned unchanged.
 func (t *Client) verdict(code int, began bool, stop string, err error) error {
 	end := func(code int, format string, args ...any) error {
 		fmt.Fprintf(t.options.Err, "acp-test: "+format+"\n", args...)
@@ -54,7 +55,7 @@ func (t *Client) verdict(code int, began bool, stop string, err error) error {
 	return nil
 }
 
-// interrupted returns a sentence about how an interrupted turn ended.
+// interrupted returns a sentence that says how an interrupted turn ended.
 func interrupted(began bool, stop string, err error) string {
 	switch {
 	case !began:

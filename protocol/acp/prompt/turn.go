@@ -1,5 +1,5 @@
-// Package prompt is a minimal ACP editor for a terminal. It runs one turn with a user's own agent. The agent may do
-// whatever the user allows.
+// Package prompt is a minimal ACP editor for a terminal. It runs turns with an agent of the user, not of a test. The
+// agent may do whatever the user allows.
 package prompt
 
 import (
@@ -24,11 +24,11 @@ import (
 // Agent is an agent that runs for a user, not for a test.
 type Agent struct {
 	Name string
-	// Command starts the agent; its Path is "" if the agent already runs. Terminals get Command's Env.
+	// Command starts the agent. Its Path is "" if the agent is already running. Terminals get the Env of Command.
 	Command transport.Command
 	// Reach is the connection to an agent over a network; nil means stdio.
 	Reach transport.Reaching
-	Start time.Duration // how long it may take to answer
+	Start time.Duration // timeout for each of the agent's answers before the first prompt
 }
 
 // started starts the agent or connects to it. The log records the connection.
@@ -47,30 +47,30 @@ type Options struct {
 	Agent Agent
 	// Work is the folder of the session. Resume is the id of the session to continue; "" opens a new one.
 	Work, Resume string
-	// MCP are the servers for the agent. A line reports each one that the agent does not get, as it does not support
-	// it.
+	// MCP are the MCP servers for the agent. If the agent does not support the transport of a server, the server is
+	// left out and a line says so.
 	MCP []any
-	// Mode is the mode to set first; Run returns an error if the agent does not have it. Model is the value for the
-	// option that chooses the model; if it cannot be set, a line says so. Settings are configuration options to set,
-	// each K=V.
+	// Mode is the mode to set first; Run returns an error if the agent does not offer the mode. Model is the value of
+	// the option that selects the model; if this value cannot be set, a line says so. Settings are config options to
+	// set, each as K=V.
 	Mode     string
 	Model    string
 	Settings []string
-	// Text is the prompt. ListCommands lists the agent's commands instead; with
-	// Converse the user types one prompt after the other at Console.
+	// Text is the prompt. With ListCommands, Run lists the agent's slash commands instead. With Converse, the user
+	// types one prompt after another at Console.
 	Text         string
 	ListCommands bool
-	// Attach are files, or URLs to link, for the first prompt. A typed prompt also has the files of Work that its
-	// text mentions with an @.
+	// Attach are files, or URLs to link, for the first prompt. Typed says that the user typed Text. A typed prompt
+	// also includes the files of Work that its text mentions with an @.
 	Attach   []string
 	Typed    bool
 	Converse bool
-	// Write lets the agent edit files below Work. Yolo lets it do anything. With Ask, the user decides about the rest
-	// at Console.
+	// Write lets the agent edit files below Work. Yolo lets the agent do anything. With Ask, the user is asked at
+	// Console about everything else.
 	Write, Yolo, Ask bool
 	// Timeout limits the duration of a turn; 0 means no limit.
 	Timeout time.Duration
-	// Codes is one of Codes(), which decides the meaning of the exit status.
+	// Codes is one of Codes(). It determines the exit status.
 	Codes string
 	// Version is the version of this program.
 	Version string
@@ -92,26 +92,26 @@ type Client struct {
 
 	editor  *mockclient.Editor
 	session *mockclient.Session
-	// interrupted is the exit status for the first signal, 0 before any signal. conversing says whether another turn
+	// interrupted is the exit status for the first signal, or 0 before any signal. conversing says that another turn
 	// may follow.
 	interrupted atomic.Int32
 	conversing  atomic.Bool
 	late        atomic.Bool // the turn has taken too long
 
-	// mu is held while the client prompts, cancels, or answers a permission request. After a cancel, an answer must
-	// not choose an option.
+	// mu is held while the client prompts, cancels, or answers a permission request: after a cancel, no answer may
+	// select an option.
 	mu        sync.Mutex
-	turning   context.Context // ends when the turn is cancelled or over; nil between turns
+	turning   context.Context // ends when the turn ends or is cancelled; nil between turns
 	stop      context.CancelFunc
 	cancelled bool
-	always    map[permit]string // what the user chose for always: the kind of option
+	always    map[permit]string // kind of the option that the user chose for always
 
 	asking sync.Mutex // one question at a time
 }
 
 var errInterrupted = errors.New("interrupted")
 
-// New returns a client that is not started. The end of ctx does not stop the client: Interrupt cancels a turn.
+// New returns a client, which Run starts. The end of ctx does not stop the client; call Interrupt to cancel a turn.
 func New(ctx context.Context, o Options) *Client {
 	o.Screen = o.clean()
 	t := &Client{options: o, agent: o.Agent, log: o.Log, always: map[permit]string{}}
@@ -120,7 +120,8 @@ func New(ctx context.Context, o Options) *Client {
 	return t
 }
 
-// Run starts the agent, runs the turns and stops the agent. It returns a Status, or the error that prevented a turn.
+// Run starts the agent, runs the turns and stops the agent. It returns nil if the last turn ended well. Otherwise it
+// returns a Status, or the error that prevented a turn.
 func (t *Client) Run() error {
 	ctx := t.ctx
 	defer t.abort(nil)
@@ -197,7 +198,8 @@ func (t *Client) start(ctx context.Context, resume string) error {
 	return in(t.configure)
 }
 
-// loginAdvice adds how to log in if err is the agent's auth_required error. It returns any other error unchanged.
+// loginAdvice adds advice on how to log in to err if err is the agent's auth_required error. It returns any other
+// error unchanged.
 func (t *Client) loginAdvice(err error) error {
 	const authRequired = -32000 // ACP v1, ErrorCode
 	var rpc *mockclient.RPCError
@@ -253,8 +255,8 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	if rpc, ok := errors.AsType[*mockclient.RPCError](err); ok && rpc.Data != nil {
 		err = fmt.Errorf("%w: %s", err, OneLine(fmt.Sprint(rpc.Data)))
 	}
-	// From here on, an interrupt has no turn to cancel. An agent that does not read its input may block a holder of mu
-	// until the agent is stopped.
+	// From here on, an interrupt has no turn to cancel. If the agent does not read its input, a goroutine that holds
+	// mu may be blocked until the agent is stopped.
 	if ctx.Err() == nil {
 		t.mu.Lock()
 		t.turning = nil
@@ -263,7 +265,7 @@ func (t *Client) turn(ctx context.Context, text string) (string, error) {
 	return stop, err
 }
 
-// cancelWait is how long an agent may take to end a cancelled turn.
+// cancelWait is the maximum time that a cancelled turn may take to end.
 const cancelWait = 10 * time.Second
 
 var errLate = errors.New("acp-test cancelled the turn, but the agent did not end it")
@@ -277,12 +279,13 @@ func (t *Client) cancel() bool {
 	}
 	t.cancelled = true
 	t.stop()
-	_, _ = t.session.Cancel() // an agent that is gone has no turn either
+	_, _ = t.session.Cancel() // an error means that the agent has exited
 	return true
 }
 
-// Interrupt handles a signal. The first signal cancels the turn, if one runs; the next one ends everything. Between the
-// turns of a conversation Ctrl-C has no effect. ends reports whether the signal ended everything.
+// Interrupt handles a signal. The first signal cancels the turn, if one is running; otherwise, and for the second
+// signal, everything ends. Between the turns of a conversation, Ctrl-C has no effect. ends reports whether the second
+// signal ended everything.
 func (t *Client) Interrupt(s os.Signal) (ends bool) {
 	code := int32(130)
 	if s == syscall.SIGTERM {
@@ -292,7 +295,7 @@ func (t *Client) Interrupt(s os.Signal) (ends bool) {
 		t.abort(errInterrupted)
 		return true
 	}
-	go func() { // an agent that takes nothing must not hold up the second one
+	go func() { // an agent that does not read its input must not delay the second signal
 		switch {
 		case t.cancel():
 		case t.conversing.Load() && code == 130:
@@ -304,22 +307,22 @@ func (t *Client) Interrupt(s os.Signal) (ends bool) {
 	return false
 }
 
-// explained adds the known cause to an error of the connection.
+// explained adds the likely cause to an error of the connection.
 func (t *Client) explained(ctx context.Context, err error) error {
 	if err == nil || t.editor == nil || errors.Is(err, errInterrupted) {
 		return err
 	}
 	if _, ok := errors.AsType[*mockclient.RPCError](err); ok {
-		return err // it said itself what is wrong
+		return err // the agent's error is clear
 	}
-	if errors.Is(err, syscall.EPIPE) { // how it ends says more
+	if errors.Is(err, syscall.EPIPE) { // the agent's exit tells more about the cause
 		select {
 		case <-t.editor.Agent().Exited():
 		case <-time.After(10 * time.Second):
 		case <-ctx.Done():
 		}
 	}
-	stderr, asked, noise := "", "initialize", false // one that dies at once is asked nothing
+	stderr, asked, noise := "", "initialize", false // an agent that exits at once gets no request
 	for e := range t.log.All() {
 		switch {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
@@ -350,15 +353,15 @@ func (t *Client) explained(ctx context.Context, err error) error {
 	return errors.New(text)
 }
 
-// These are how long an agent may take to send its commands, and how long a better list may take to follow: some
-// agents send a short list first.
+// commandsWait is how long to wait for the agent's first list of commands. commandsSettle is how long to wait for a
+// later list: some agents send a short list first.
 const (
 	commandsWait   = 5 * time.Second
 	commandsSettle = time.Second
 )
 
-// commands returns the last list of commands that the agent sends after it opened the session, or a missing value if
-// the agent sends none.
+// commands returns the last list of commands that the agent sends after it has opened the session. If the agent sends
+// none, the result is a missing value.
 func (t *Client) commands(ctx context.Context) (wire.Value, error) {
 	var list wire.Value
 	after, patience := t.session.Request.Seq, commandsWait
@@ -383,7 +386,7 @@ func (t *Client) commands(ctx context.Context) (wire.Value, error) {
 	return list, nil
 }
 
-// list prints commands as text or as names.
+// list prints the commands: names with descriptions, or only names, as Output says.
 func (t *Client) list(commands wire.Value) error {
 	if commands.Len() == 0 {
 		t.screen.tell("commands", "the agent names no commands")

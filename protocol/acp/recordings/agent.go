@@ -1,4 +1,4 @@
-// Package recordings describes ACP to the commands that serve, replay and convert recorded sessions.
+// Package recordings gives the commands that serve, replay and convert recorded sessions their description of ACP.
 package recordings
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Agent is the default behaviour of a scripted agent, for messages that its script does not handle.
+// Agent answers those messages that the script of a scripted agent does not handle.
 type Agent struct{}
 
 // Cancels implements serve.Protocol.
@@ -58,7 +58,7 @@ func (Agent) Plain(e transcript.Entry, capabilities map[string]string) [][]byte 
 	return [][]byte{serve.Error(e.ID, "-32601", "method not found: "+e.Method)}
 }
 
-// Taken implements serve.Protocol: the agent answers a prompt only at the end of its turn.
+// Taken implements serve.Protocol. It returns nothing, because the agent answers a prompt only at the end of the turn.
 func (Agent) Taken(transcript.Entry) [][]byte { return nil }
 
 // Owed implements serve.Protocol.
@@ -73,10 +73,10 @@ func initialized(capabilities map[string]string) string {
 		"agentInfo": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}})
 }
 
-// scripted is the name that an agent with a script gives for itself.
+// scripted is the name by which a scripted agent introduces itself.
 const scripted = "acp-test-scripted"
 
-// nested converts dotted capability paths to a nested object. A value that is not JSON becomes a string.
+// nested converts capabilities with dotted paths to a nested object. A value that is not JSON becomes a string.
 func nested(capabilities map[string]string) map[string]any {
 	root := map[string]any{}
 	for _, path := range slices.Sorted(maps.Keys(capabilities)) {
@@ -102,7 +102,7 @@ func nested(capabilities map[string]string) map[string]any {
 func object(members map[string]any) string {
 	text, err := json.Marshal(members)
 	if err != nil {
-		return "{}" // values that were JSON are JSON
+		return "{}" // cannot happen: the values are JSON or strings
 	}
 	return string(text)
 }

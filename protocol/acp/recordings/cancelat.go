@@ -15,10 +15,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// CancelAt makes a scenario that follows a recording up to an entry, cancels the turn that is open there, and checks
-// that the turn ends as cancelled. At the cancel something provably holds the agent: a gate holds the model's reply, or
-// a request of the agent has no answer. If nothing holds the agent at the entry, the scenario continues until something
-// does. CancelAt returns an error if no turn is open, or if nothing holds the agent any more.
+// CancelAt returns a scenario that follows a recording up to the entry seq, cancels the turn that is open there, and
+// checks that the turn ends as cancelled. Something must provably hold the agent at the cancel: a gate holds the
+// model's reply, or a request of the agent has no answer. If nothing holds the agent at seq, the cancel comes at the
+// next entry at which something does. CancelAt returns an error if no turn is open at seq, or if nothing holds the
+// agent until the end of the turn.
 func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title string) (*Converted, error) {
 	cut := cutting{t: t, at: seq, places: map[int]int{}}
 	if err := cut.find(p); err != nil {
@@ -35,9 +36,9 @@ func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title st
 	if err != nil {
 		return nil, err
 	}
-	f, _ := script.Parse("", c.Text) // it was made here
+	f, _ := script.Parse("", c.Text) // cannot fail: Convert made the text
 	first := slices.IndexFunc(f.Lines, func(l *script.Line) bool { return l.Kind == script.Command })
-	if !c.NoGolden { // what else the agent has begun by then, is left to chance
+	if !c.NoGolden { // what the agent has begun before the cancel may vary
 		f.Lines = slices.Insert(f.Lines, first, script.New("golden off"))
 	}
 	for i := len(f.Lines) - 1; i >= 0; i-- {
@@ -54,21 +55,21 @@ func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title st
 type cutting struct {
 	t      *transcript.Transcript
 	at     int
-	prompt transcript.Entry // of the turn that is open there
-	end    int              // Seq of its end, behind the last entry if there is none
-	others map[string]int   // Seqs of the ends of turns that are open in other sessions
+	prompt transcript.Entry // prompt of the turn to cancel
+	end    int              // Seq of the end of that turn; if there is none, one more than the last Seq
+	others map[string]int   // by session, Seqs of the ends of turns that are open in other sessions
 
 	current reply
-	pieces  int // of the current reply that are said before the cancel, whose end is not; -1: all of it is
+	pieces  int // pieces of the current reply before the cancel, at which a gate holds the reply; -1: no gate
 
 	out    *transcript.Transcript
-	places map[int]int // where entries of t are in out
+	places map[int]int // by Seq in t, the Seq in out
 }
 
 // reply is the model's reply to a request; the zero value means no reply.
 type reply struct {
 	n          int
-	asked, end int // Seqs; 0 is none
+	asked, end int // Seqs, or 0
 	answer     transcript.Entry
 	chunks     []piece
 }
@@ -80,7 +81,7 @@ type piece struct {
 	text string
 }
 
-// find finds the turn that is open at the entry, and the model's replies in it.
+// find finds the turn that is open at the entry c.at.
 func (c *cutting) find(p *scenarios.Protocol) error {
 	if c.at < 1 || c.at > c.t.Len() {
 		return fmt.Errorf("the recording has no entry #%d: its last one is #%d", c.at, c.t.Len())
@@ -93,7 +94,7 @@ func (c *cutting) find(p *scenarios.Protocol) error {
 		case p.Prompts(e) && e.Seq <= c.at:
 			open[e.Session] = e
 			if c.t.At(c.at).Session == "" {
-				session = e.Session // that of the last one
+				session = e.Session // session of the last prompt
 			}
 		case over && e.Ref > 0 && ends[e.Ref] == 0:
 			ends[e.Ref] = e.Seq
@@ -116,7 +117,8 @@ func (c *cutting) find(p *scenarios.Protocol) error {
 	return c.stop()
 }
 
-// stop finds the first entry, from c.at on, at which something holds the agent, and sets c.at to it.
+// stop sets c.at to the first entry, from c.at on, at which something holds the agent. It returns an error if there is
+// none.
 func (c *cutting) stop() error {
 	for at := c.at; at < c.end; at++ {
 		if c.held(at) {
@@ -128,12 +130,12 @@ func (c *cutting) stop() error {
 		"a cancel may come too late: choose an earlier entry", c.at)
 }
 
-// held reports whether something holds the agent at an entry. It also records how much of the model's reply was sent by
-// then.
+// held reports whether something holds the agent at an entry. It also sets c.pieces to the number of pieces of the
+// model's reply before that entry.
 func (c *cutting) held(at int) bool {
 	e := c.t.At(at)
 	if first := at == c.at; !first && (e.Kind != transcript.ModelRequest && e.Kind != transcript.Request || !c.mine(e)) {
-		return false // nothing begins here that could
+		return false // this entry begins nothing that could hold the agent
 	}
 	c.pieces = -1
 	if slices.ContainsFunc(c.open(at), holds) {
@@ -154,12 +156,12 @@ func (c *cutting) held(at int) bool {
 	return true
 }
 
-// mine reports whether an entry may belong to the turn.
+// mine reports whether an entry may belong to the turn to cancel.
 func (c *cutting) mine(e transcript.Entry) bool {
 	return e.Session == c.prompt.Session || e.Session == "" && e.Source == transcript.Model
 }
 
-// reply sets c.current to the turn's last model reply that was requested at or before an entry.
+// reply sets c.current to the last model reply in the turn that the agent requested at or before the entry by.
 func (c *cutting) reply(by int) {
 	c.current = reply{}
 	for e := range c.t.Between(c.prompt.Seq, c.end-1) {
@@ -184,17 +186,17 @@ func (c *cutting) reply(by int) {
 	}
 }
 
-// lanes are the lanes of model requests whose replies a turn waits for.
+// lanes has the lanes of model requests that belong to a turn.
 var lanes = []string{fakellm.LaneMain, fakellm.LaneAfter, "record"}
 
-// holds reports whether a request of the agent may stay unanswered until the turn is cancelled, because it waits for
-// the user or for the end of a command. A request that an editor answers at once proves nothing.
+// holds reports whether a request of the agent may stay unanswered until the turn is cancelled, because the user or
+// the end of a command must decide. Other requests do not hold an agent, because an editor answers them at once.
 func holds(q transcript.Entry) bool {
 	return q.Method == "session/request_permission" || q.Method == "terminal/wait_for_exit"
 }
 
-// carried returns how many pieces of the current model reply the agent had passed on at an entry. ok is false unless
-// the entry is a message chunk and the message so far is the model's text.
+// carried returns how many pieces of the current model reply the agent has sent to the editor at an entry. ok is false
+// unless the entry is a message chunk and the message so far equals the model's text.
 func (c *cutting) carried(at transcript.Entry) (pieces int, ok bool) {
 	kinds := map[string]string{"agent_message_chunk": "text", "agent_thought_chunk": "thinking"}
 	kind := kinds[acpframe.Update(at)]
@@ -219,7 +221,7 @@ func (c *cutting) carried(at transcript.Entry) (pieces int, ok bool) {
 	return 0, false
 }
 
-// open returns the agent's requests in the session that are unanswered at an entry.
+// open returns the agent's requests in the session that have no answer at the entry by.
 func (c *cutting) open(by int) (list []transcript.Entry) {
 	for e := range c.t.Between(c.prompt.Seq, by) {
 		switch {
@@ -241,7 +243,7 @@ func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcri
 	c.out = out
 	c.before()
 	open := c.open(c.at)
-	for _, q := range open { // what the editor answers at once
+	for _, q := range open { // the editor answers these at once
 		if !holds(q) {
 			c.answers(q)
 		}
@@ -262,7 +264,7 @@ func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcri
 	c.put(transcript.Entry{Source: transcript.Agent, Kind: transcript.Response, Method: c.prompt.Method, ID: c.prompt.ID,
 		Session: c.prompt.Session, Conn: c.prompt.Conn, Ref: c.prompt.Seq,
 		Raw: serve.Result(c.prompt.ID, `{"stopReason":"cancelled"}`)})
-	for e := range c.t.From(c.at + 1) { // other sessions go on to the ends of their turns
+	for e := range c.t.From(c.at + 1) { // turns of other sessions continue to their ends
 		if end, ok := c.others[e.Session]; ok && e.Seq <= end {
 			c.put(e)
 		}
@@ -270,7 +272,7 @@ func (c *cutting) cancelled(classes transcript.Classifier) (*transcript.Transcri
 	return out, nil
 }
 
-// put appends an entry, recorded or new, whose Ref it translates from the recording to the new transcript.
+// put appends an entry of the recording, or a new one, to c.out. It converts the entry's Ref to the Seqs of c.out.
 func (c *cutting) put(e transcript.Entry) {
 	seq := e.Seq
 	e.Ref = c.places[e.Ref]
@@ -280,8 +282,8 @@ func (c *cutting) put(e transcript.Entry) {
 	}
 }
 
-// before appends the entries up to the cancel. It leaves out the pieces of the current model reply that the gate
-// holds back.
+// before appends the entries up to the cancel. It omits those pieces of the current model reply that come after the
+// gate.
 func (c *cutting) before() {
 	left := c.pieces
 	for e := range c.t.Between(1, c.at) {
@@ -295,11 +297,11 @@ func (c *cutting) before() {
 		}
 	}
 	if c.pieces >= 0 && c.current.answer.Seq > c.at {
-		c.put(c.current.answer) // the reply is known, also what was not said of it
+		c.put(c.current.answer) // the whole reply is known, including the part after the gate
 	}
 }
 
-// clipped returns an entry of chunks with at most left pieces, and subtracts their number from left.
+// clipped returns an entry of chunks limited to *left pieces, and subtracts the number of its pieces from *left.
 func clipped(e transcript.Entry, left *int) transcript.Entry {
 	texts := slices.Collect(fakellm.ChunkTexts(e.JSON()))
 	n := min(len(texts), *left)
@@ -315,7 +317,7 @@ func clipped(e transcript.Entry, left *int) transcript.Entry {
 	return e
 }
 
-// answers appends the recorded answer to a request, if there is one.
+// answers appends the recorded answer to a request, if the recording has one.
 func (c *cutting) answers(q transcript.Entry) {
 	for e := range c.t.From(q.Seq + 1) {
 		if e.Source == transcript.Editor && e.Kind == transcript.Response && e.Ref == q.Seq {

@@ -14,24 +14,25 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Confinement rewrites the messages of a recorded editor, so that the agent that receives them does not start, contact
-// or open anything outside a folder.
+// Confinement rewrites the messages of a recorded editor so that the agent that gets them does not start, contact or
+// open anything outside a folder.
 type Confinement struct {
-	// Root is the folder. Relative paths start in Work, a folder inside Root.
+	// Root is that folder. Relative paths start in Work, a folder inside Root.
 	Root, Work string
 	// Server returns the entry of mcpServers that replaces a recorded one.
 	Server func(Server) ([]byte, error)
-	// Outside creates a folder below Root, which replaces a recorded folder outside Root.
+	// Outside creates a folder below Root that replaces a recorded folder outside Root. If Outside is nil, none is
+	// created.
 	Outside func(dir string) error
-	// Kept, if set, is called with a sentence about each thing that is withheld from the agent.
+	// Kept, if not nil, is called for each thing that is withheld from the agent, with the name of the thing.
 	Kept func(what string)
 }
 
 // ErrUnreadable is the error for a line that is not JSON but may name programs or folders.
 var ErrUnreadable = errors.New("it is not JSON, and may name programs or folders")
 
-// telling matches text in a line that is not JSON. A tolerant agent might read that text as a member which Frame would
-// rewrite.
+// telling matches text in a line that is not JSON. A tolerant agent might read that text as one of the members that
+// Frame rewrites.
 var telling = lazy.Regexp(`(?i)mcpServers|cwd|additionalDirectories|file:|_meta|` +
 	strings.Join(runs, "|") + `|\\u`)
 
@@ -41,7 +42,7 @@ var runs = []string{"command", "args", "env", "url", "headers", "executable"}
 // traces are the members of _meta that hold a W3C trace context.
 var traces = []string{"traceparent", "tracestate", "baggage"}
 
-// opaque are the members that are not rewritten: texts for people and models, and ids of the protocol.
+// opaque are the members that are never rewritten: texts for people and models, and ids of the protocol.
 var opaque = []string{"text", "data", "blob", "sessionId"}
 
 // Frame returns a line of the editor as the agent may receive it. It returns raw if nothing must change.
@@ -88,7 +89,8 @@ func (r *rewriting) list(v wire.Value, item func(wire.Value) []byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(items, []byte(",")), []byte("]"))
 }
 
-// members rewrites an object. It keeps duplicate members, because agents differ in which one they use.
+// members rewrites the members of an object. It keeps duplicate members, because agents differ in which of them they
+// use.
 func (r *rewriting) members(v wire.Value, member func(key string, m wire.Value) ([]byte, bool)) []byte {
 	var list [][]byte
 	for key, m := range v.Fields() {
@@ -130,8 +132,8 @@ func (r *rewriting) member(key string, m wire.Value) ([]byte, bool) {
 	return r.value(key, m), true
 }
 
-// names reports whether a value may name a program or an address. An empty object, such as a capability called url,
-// does not.
+// names reports whether a value may name a program or an address. An empty list or object does not: a capability may
+// also be called url, for example.
 func names(v wire.Value) bool {
 	switch v.Kind() {
 	case wire.String:
@@ -142,8 +144,8 @@ func names(v wire.Value) bool {
 	return false
 }
 
-// meta keeps only the trace context, numbers and booleans of a _meta. Agents take settings from other values, such as
-// the program to run.
+// meta rewrites a member of a _meta. It keeps only trace contexts, numbers and booleans, because agents read settings,
+// such as the program to run, from other values.
 func (r *rewriting) meta(key string, m wire.Value) ([]byte, bool) {
 	trace := m.Kind() == wire.String && slices.Contains(traces, key)
 	if !trace && slices.Contains([]wire.Kind{wire.String, wire.Object, wire.Array}, m.Kind()) {
@@ -164,7 +166,7 @@ func (r *rewriting) server(v wire.Value) []byte {
 	return text
 }
 
-// text rewrites a string that is a path or a file URI.
+// text rewrites a string if it is a path or a file URI outside Root.
 func (r *rewriting) text(key string, v wire.Value) []byte {
 	if isAny(key, opaque) {
 		return v.Raw()
@@ -187,7 +189,7 @@ func (r *rewriting) text(key string, v wire.Value) []byte {
 // drive matches the beginning of a Windows path.
 var drive = lazy.Regexp(`^[A-Za-z]:[\\/]`)
 
-// within moves a path or file URI that is outside Root to a place below Root. It returns other texts unchanged.
+// within moves a path or file URI that lies outside Root to a place below Root. It returns any other text unchanged.
 func (r *rewriting) within(s string) (string, error) {
 	// Parsers of URLs remove control characters, and agents may treat paths in the same way.
 	plain := strings.ReplaceAll(strings.TrimSpace(strings.Map(func(c rune) rune {
@@ -226,7 +228,8 @@ func (r *rewriting) within(s string) (string, error) {
 	return s, nil
 }
 
-// place returns a path below Root for name: name itself if it is already below Root.
+// place returns name if it is a path below Root, else a path below Root that replaces it. foreign says that name
+// belongs to another machine.
 func (r *rewriting) place(name string, foreign bool) string {
 	at := path.Clean(name)
 	if !path.IsAbs(at) && !drive().MatchString(name) {
@@ -234,7 +237,7 @@ func (r *rewriting) place(name string, foreign bool) string {
 	}
 	if !foreign && (at == r.Root || strings.HasPrefix(at, strings.TrimSuffix(r.Root, "/")+"/")) {
 		if slices.Contains(strings.Split(name, "/"), "..") {
-			return at // a link on the way may lead elsewhere than the text
+			return at // a link in the path may lead to another place than the text says
 		}
 		return name
 	}

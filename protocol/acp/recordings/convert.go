@@ -32,12 +32,12 @@ type Converted struct {
 	NoGolden bool
 
 	work, home, temp string
-	renamed          [][2]string        // other texts that each run has its own of
-	frames           []transcript.Entry // what a run of it should log
+	renamed          [][2]string        // pairs of a text that differs in each run and its replacement in the golden
+	frames           []transcript.Entry // messages that a run of the scenario should log
 }
 
-// Golden returns the golden text for the scenario: everything that the recorded agent did, and the editor's part as the
-// scenario plays it. o lists what varies between runs of this agent; Golden itself masks the directories.
+// Golden returns the golden text of the scenario: everything that the recorded agent did, and what the editor does in
+// the scenario. o lists what varies between runs of this agent; Golden adds the directories.
 func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 	o.Work, o.Home, o.Temp = c.work, c.home, c.temp
 	for _, r := range c.renamed {
@@ -52,11 +52,12 @@ func (c *Converted) Golden(text golden.Renderer, o golden.Options) string {
 	}, o)
 }
 
-// Convert makes a scenario from a recording. The scenario contains the prompts, each after an await of what came before
-// it, the permission answers, the cancels, and the files that were read. Its model script is model or, if that is nil,
-// made from the recording, with a gate wherever the editor acted in the middle of a stream. If the recording has
-// several processes, one after the other, the scenario restarts the agent. title becomes the first line. Convert
-// returns an error if a scenario cannot express the recording.
+// Convert makes a scenario from a recording. The scenario has the prompts, the answers to permission requests, the
+// cancels, and the files that were read. Before each prompt, it awaits the messages that came before that prompt in
+// the recording. The scenario's model script is model. If model is nil, Convert makes the script from the recording,
+// with a gate wherever the editor acted in the middle of a reply. If the recording has several processes, one after
+// another, the scenario restarts the agent. title becomes the first line. Convert returns an error if a scenario
+// cannot express the recording.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (*Converted, error) {
 	c := &converter{p: p, v2: p.Version == version2{}.Version(), t: t, ids: map[string]string{},
 		names: map[string]string{}, refs: map[int]string{}, answers: map[int]transcript.Entry{},
@@ -85,7 +86,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	if c.out.NoGolden {
 		head = append(head, script.New("golden off"))
 	}
-	if c.turns == 0 { // what it asks of the agent is a check all the same
+	if c.turns == 0 { // without a turn, the recorded requests are the check
 		c.lines = append([]*script.Line{{Kind: script.Blank}, script.New("check recorded")}, c.lines...)
 	}
 	made := &script.File{Lines: slices.Concat(head, c.conditions(), c.rulesOff(), c.setUp(), writes, c.lines),
@@ -103,7 +104,7 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	return &c.out, nil
 }
 
-// converter turns messages into lines in one pass, after looking ahead in the recording.
+// converter turns the messages of a recording into lines, in one pass after lookAhead.
 type converter struct {
 	p     *scenarios.Protocol
 	v2    bool // the recording is of version 2
@@ -111,55 +112,56 @@ type converter struct {
 	out   Converted
 	lines []*script.Line
 
-	names   map[string]string           // of sessions, in the scenario
+	names   map[string]string           // names of the sessions in the scenario
 	ids     map[string]string           // variables for tool calls and terminals, by key and id
-	current string                      // the session that lines without a name mean
-	cursors map[int]string              // names of the requests whose answer has the cursor, by Seq
-	refs    map[int]string              // names of requests that later lines speak of, by Seq
-	answers map[int]transcript.Entry    // the first answer to each request, by its Seq
-	ends    []ending                    // of the processes, in order
-	seen    map[string]*seen            // of the open turn, by session
-	late    map[string][]pattern        // what came since the end of a turn or a load, by session
-	prompts map[string]transcript.Entry // the last of each text
-	strange map[string]bool             // sessions of other recordings, until they are prompted
+	current string                      // session of lines that name no session
+	cursors map[int]string              // by Seq of a request: name of the earlier request whose answer has its cursor
+	refs    map[int]string              // by Seq: names of requests to which other lines refer
+	answers map[int]transcript.Entry    // by Seq: first answer to each request
+	ends    []ending                    // ends of the processes, in order
+	seen    map[string]*seen            // content of the open turns, by session
+	late    map[string][]pattern        // patterns of messages since the end of a turn or load, by session
+	prompts map[string]transcript.Entry // last prompt with each text
+	strange map[string]bool             // sessions from before the recording that have got no prompt yet
 	needs   []string                    // capabilities of the agent
 	tags    []string
 	servers []string // MCP servers of a test, as set-up lines name them
-	permit  string   // as it is spelled: the standing answer to permissions
-	failed  int      // sessions that were not opened
-	ready   bool     // the agent at hand was greeted
-	begun   bool     // a line greets one that was not
-	turns   int      // checks so far
+	permit  string   // editor's answer to permission requests, as a permit line gives it
+	failed  int      // number of sessions that could not be opened
+	ready   bool     // the current agent process has got initialize
+	begun   bool     // a line sends initialize by itself
+	turns   int      // number of checks so far
 
 	places workspace.Manifest
-	noted  bool // the places are those of a session, with its files
+	noted  bool // places come from a session's manifest, which lists the files
 	gates  []fakellm.RecordedGate
-	awaits map[string]bool // gates that a line has awaited, or released
-	at     int             // Seq of the entry at hand
-	hand   map[int]string  // names of requests that the script answers, by Seq
-	holds  []string        // their methods
-	tail   []pattern       // what has come since the last line
+	awaits map[string]bool // gates that a line has awaited, and "release " + gates that a line has released
+	at     int             // Seq of the current entry
+	hand   map[int]string  // by Seq: names of requests that the script answers
+	holds  []string        // methods of those requests
+	tail   []pattern       // patterns of the messages since the last line
 }
 
-// pattern is a pattern for the message that an act waits for, as words of a script.
+// pattern is the pattern by which an act waits for a message, as words of a script line.
 type pattern []script.Word
 
 func (p pattern) String() string { return fmt.Sprint([]script.Word(p)) }
 
-// seen is the content that a turn has shown so far: the latest kind, and how many times each kind came.
+// seen is the content that a turn has shown so far: the pattern of the latest message, and how many times each pattern
+// came.
 type seen struct {
 	pattern pattern
-	text    bool // that is a piece of a message
-	state   bool // that is a state of the session
+	text    bool // the latest message is a chunk
+	state   bool // the latest message is a state of the session
 	counts  map[string]int
 }
 
 // ending is how a process in the recording ended.
 type ending struct {
-	at     int  // Seq where the editor began to end it, or it was gone
-	alone  bool // it ended without being told to
+	at     int  // Seq at which the editor began to end the process, or of the exit
+	alone  bool // the process exited by itself
 	killed bool
-	status string // of an exit by itself
+	status string // status if the process exited by itself
 }
 
 // rulesOff returns lines that turn off the rules that the recorded editor itself breaks.
@@ -194,7 +196,7 @@ func (c *converter) line(template string, args ...any) {
 	c.lines = append(c.lines, script.New(template, args...))
 }
 
-// named adds a line for a request, with a name if another line refers to the request.
+// named adds the line for a request. The line gets a name if another line refers to the request.
 func (c *converter) named(e transcript.Entry, template string, args ...any) {
 	l := script.New(template, args...)
 	if ref := c.as(e); ref != "" {
@@ -207,7 +209,7 @@ func (c *converter) leave(format string, a ...any) {
 	c.out.Left = append(c.out.Left, fmt.Sprintf(format, a...))
 }
 
-// word returns a text as one word of a script, with variables for the parts that differ in each run.
+// word returns a text as one word of a script. Variables replace the parts that differ in each run.
 func (c *converter) word(s string) script.Word {
 	const mark = "\x00"
 	var words []script.Word
@@ -221,7 +223,7 @@ func (c *converter) word(s string) script.Word {
 	return script.Join(words...)
 }
 
-// json returns a JSON text as one word, with variables for the parts that differ in each run.
+// json returns a JSON text as one word of a script. Variables replace the parts that differ in each run.
 func (c *converter) json(s string) script.Word {
 	s = c.vary(strings.ReplaceAll(s, "$", "$$"), func(name string) string { return "$" + name })
 	for id, name := range c.names {
@@ -230,7 +232,7 @@ func (c *converter) json(s string) script.Word {
 	return script.Quote(s)
 }
 
-// vary replaces directories and line breaks by variables.
+// vary replaces directories and line breaks in s. put returns the replacement for a variable with the given name.
 func (c *converter) vary(s string, put func(name string) string) string {
 	if w := c.out.work; w != "" {
 		s = replay.ReplacePath(s, w, put("WORK"))
@@ -241,7 +243,7 @@ func (c *converter) vary(s string, put func(name string) string) string {
 	return strings.ReplaceAll(s, "\n", put("NL"))
 }
 
-// placed replaces directories by variables.
+// placed replaces directories in s with variables.
 func (c *converter) placed(s string) string {
 	for _, d := range [][2]string{{c.out.work, "$WORK"}, {c.out.home, "$HOME"}, {c.places.Temp, "$TMP"}} {
 		if d[0] != "" {
@@ -251,7 +253,7 @@ func (c *converter) placed(s string) string {
 	return s
 }
 
-// name returns the scenario's name for a session.
+// name returns the name of a session in the scenario. It chooses a name for a new session.
 func (c *converter) name(session string) string {
 	n, ok := c.names[session]
 	if !ok {
@@ -264,10 +266,11 @@ func (c *converter) name(session string) string {
 	return n
 }
 
-// dollar matches a dollar sign, or the variable that begins with it.
+// dollar matches a dollar sign, together with the variable that begins with the sign.
 var dollar = lazy.Regexp(`\$(?:WORK\b|HOME\b|TMP\b|\$)?`)
 
-// recordedModel returns the model script for the scenario, or nil.
+// recordedModel returns the model script of the scenario. It is given or, if that is nil, a script made from the
+// recording; nil if the recording lacks the model's replies.
 func (c *converter) recordedModel(given []byte) []byte {
 	if given != nil {
 		return c.model(given)
@@ -277,7 +280,7 @@ func (c *converter) recordedModel(given []byte) []byte {
 		opened[e.Session] = opened[e.Session] || e.Kind == transcript.Response && waits(e.Method) &&
 			e.JSON().Get("result").Exists()
 	}
-	m := model(c.t, func(prompt transcript.Entry) bool { return opened[prompt.Session] }) // others are sent as they are
+	m := model(c.t, func(prompt transcript.Entry) bool { return opened[prompt.Session] }) // other sessions get raw requests
 	if m == nil {
 		if len(Prompts(c.t)) > 0 && !c.places.Model {
 			c.leave("the model's replies, which the recording lacks: record them with record --llm, or give a " +
@@ -292,13 +295,13 @@ func (c *converter) recordedModel(given []byte) []byte {
 		[2]string{c.places.Temp, "$TMP"})
 }
 
-// release adds lines for the gates that were opened before an entry.
+// release adds lines that release the gates that were opened before the entry e.
 func (c *converter) release(e transcript.Entry) {
 	for _, g := range c.gates {
 		if key := "release " + g.Name; g.Released > 0 && g.Released < e.Seq && !c.awaits[key] {
 			c.awaits[key] = true
 			c.at = g.Released
-			if s := c.seen[g.Session]; s != nil && (s.text || s.state) { // which was on its way before
+			if s := c.seen[g.Session]; s != nil && (s.text || s.state) { // it had been sent before the gate was opened
 				s.pattern = nil
 			}
 			c.awaitSeen(g.Session)
@@ -308,7 +311,7 @@ func (c *converter) release(e transcript.Entry) {
 	c.at = e.Seq
 }
 
-// held returns lines that wait for the gates which now hold the model.
+// held returns lines that await the gates that hold the model now.
 func (c *converter) held() (lines []*script.Line) {
 	for _, g := range c.gates {
 		if g.Holds(c.at) && !c.awaits[g.Name] {
@@ -325,15 +328,15 @@ func (c *converter) model(src []byte) []byte {
 		if len(s) == 1 {
 			return []byte("$$")
 		}
-		return s // a variable already, in a script that somebody wrote
+		return s // already a variable, in a script that a user wrote
 	})
 	return replay.Relocate(src, [2]string{c.out.work, "$WORK"}, [2]string{c.out.home, "$HOME"})
 }
 
-// Relaxed returns a converted scenario that does not check how turns and requests end. Use it for a scenario that
-// should show an agent's mistakes.
+// Relaxed changes a converted scenario so that it does not check how turns and requests end. Use it for a scenario
+// that demonstrates mistakes of an agent.
 func Relaxed(text []byte) []byte {
-	f, _ := script.Parse("", text) // it was made here
+	f, _ := script.Parse("", text) // cannot fail: Convert made the text
 	for i, l := range f.Lines {
 		if !l.Says("await", "turn") && !l.Says("await", "response") {
 			continue
@@ -350,12 +353,12 @@ func Relaxed(text []byte) []byte {
 	return script.Format(f)
 }
 
-// Awaited returns a converted scenario that also awaits the end of each turn which the recording left open. Use it if
-// the only mistake is a turn that never ended.
+// Awaited changes a converted scenario so that it also awaits the ends of the turns that the recording left open. Use
+// it if the agent's only mistake is that a turn never ended.
 func Awaited(text []byte) []byte {
-	f, _ := script.Parse("", text) // it was made here
+	f, _ := script.Parse("", text) // cannot fail: Convert made the text
 	var open []string
-	end := 0 // behind the last line that does something
+	end := 0 // index after the last command
 	for i, l := range f.Lines {
 		if l.Kind != script.Command {
 			continue

@@ -13,10 +13,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// lookAhead finds the answers, the ends of processes, and the requests that need a name for a later cancel.
+// lookAhead collects what later entries say about earlier ones: the answers, the ends of processes, and the requests
+// that need a name because the editor cancels them or uses their cursor.
 func (c *converter) lookAhead() {
-	asked := map[wire.ID]int{}    // the editor's, of the process at hand
-	handed := map[string]string{} // what answers have for later requests
+	asked := map[wire.ID]int{}    // by id, the editor's requests to the current process
+	handed := map[string]string{} // by cursor, the name of the request whose answer has the cursor
 	for e := range c.t.All() {
 		c.count(e)
 		c.linkCursor(e, handed)
@@ -43,7 +44,7 @@ func (c *converter) lookAhead() {
 	}
 }
 
-// linkCursor names the request whose answer contained the cursor that a later request uses.
+// linkCursor gives a name to the request whose answer has the cursor that a later request uses.
 func (c *converter) linkCursor(e transcript.Entry, handed map[string]string) {
 	if given := V1().Facts(e).Handed; given != "" && e.Ref > 0 {
 		handed[given] = fmt.Sprintf("R%d", e.Ref)
@@ -55,7 +56,7 @@ func (c *converter) linkCursor(e transcript.Entry, handed map[string]string) {
 	}
 }
 
-// note records how the process ended; only the first entry about the end counts.
+// note records how the process ended. Only the first entry about the end counts.
 func (end *ending) note(e transcript.Entry) {
 	if end.at > 0 {
 		return
@@ -70,8 +71,8 @@ func (end *ending) note(e transcript.Entry) {
 	}
 }
 
-// acts adds a line for each message of the editor and for each answer that the editor waited for. It also collects the
-// messages that a run of these lines should log.
+// acts adds a line for each message of the editor, and for each answer that the editor waited for. It also collects
+// the messages that a run of the scenario should log.
 func (c *converter) acts() error {
 	conn := 0
 	for e := range c.t.All() {
@@ -84,7 +85,7 @@ func (c *converter) acts() error {
 			c.beside(e)
 			continue
 		case !e.Frame() || c.ends[e.Conn].at > 0 && e.Seq > c.ends[e.Conn].at && e.Conn == len(c.ends)-1:
-			continue // nothing waits for what comes after the end
+			continue // no line waits for messages after the end
 		case e.Conn < conn:
 			return fmt.Errorf("#%d: two agent processes run at the same time; a scenario starts one at a time", e.Seq)
 		case e.Conn > conn:
@@ -102,7 +103,7 @@ func (c *converter) acts() error {
 	return nil
 }
 
-// frame adds the lines for a message, and collects the message that a run of these lines should log.
+// frame adds the lines for one message. It also collects the message that a run of these lines should log.
 func (c *converter) frame(e transcript.Entry) error {
 	if e.Source == transcript.Agent {
 		c.out.frames = append(c.out.frames, e)
@@ -130,7 +131,7 @@ func (c *converter) frame(e transcript.Entry) error {
 	return err
 }
 
-// of returns the option that names a session, or the zero Word for the current session.
+// of returns the option that names a session, or the zero Word if lines without the option mean that session.
 func (c *converter) of(session string) script.Word {
 	if c.names[session] == "" || len(c.names) == 1 && session == c.current {
 		return script.Word{}
@@ -138,7 +139,7 @@ func (c *converter) of(session string) script.Word {
 	return script.Option("session", c.names[session])
 }
 
-// said adds the line for a message of the editor. It returns the message that this line will send, or nil if it adds no
+// said adds the line for a message of the editor. It returns the message that the line sends, or nil if there is no
 // such line.
 func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	switch {
@@ -174,7 +175,7 @@ func (c *converter) said(e transcript.Entry) ([]byte, error) {
 	return c.asIs(e), nil
 }
 
-// asIs adds a line that sends a message as it was recorded.
+// asIs adds a line that sends a message exactly as recorded.
 func (c *converter) asIs(e transcript.Entry) []byte {
 	c.awaitSeen(e.Session)
 	if e.Kind != transcript.Request {
@@ -188,7 +189,7 @@ func (c *converter) asIs(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// noJSON adds a line that sends a malformed line of the editor, if the malformed line is valid text.
+// noJSON adds a line that sends a recorded line which is not JSON. It leaves out lines that are not valid text.
 func (c *converter) noJSON(e transcript.Entry) []byte {
 	if len(strings.TrimSpace(string(e.Raw))) == 0 {
 		return nil
@@ -201,7 +202,7 @@ func (c *converter) noJSON(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// takesBack adds the line for a $/cancel_request.
+// takesBack adds the line for a $/cancel_request of the editor.
 func (c *converter) takesBack(e transcript.Entry) []byte {
 	ref := c.cancelled(e)
 	if ref == "" {
@@ -213,7 +214,7 @@ func (c *converter) takesBack(e transcript.Entry) []byte {
 	return e.Raw
 }
 
-// greeting adds the line for initialize, unless the next act implies it.
+// greeting adds the line for initialize. The line is omitted if the next line sends initialize anyway.
 func (c *converter) greeting(e transcript.Entry) []byte {
 	implied := !c.ready && (e.Conn > 0 || c.greets(e))
 	c.ready = true
@@ -225,9 +226,9 @@ func (c *converter) greeting(e transcript.Entry) []byte {
 	return c.initialize(e)
 }
 
-// greets reports whether the next act sends initialize itself.
+// greets reports whether a line sends initialize by itself, so that no line for initialize is needed.
 func (c *converter) greets(e transcript.Entry) bool {
-	if c.begun { // the line before it does
+	if c.begun { // an earlier line does
 		return true
 	}
 	for next := range c.t.From(e.Seq + 1) {
@@ -238,8 +239,8 @@ func (c *converter) greets(e transcript.Entry) bool {
 	return false
 }
 
-// raw reports whether the scenario must send a message exactly as recorded: the agent refused it, or its session was
-// never opened. Commands of the language send only messages that an agent may accept.
+// raw reports whether the scenario must send a message exactly as recorded, because the agent refused the message or
+// its session was never opened. The language's commands only send messages that an agent may accept.
 func (c *converter) raw(e transcript.Entry) bool {
 	a, ok := c.answers[e.Seq]
 	if e.Session != "" && c.names[e.Session] == "" && e.Method != "session/new" || c.v2 && c.odd(e) {
@@ -249,14 +250,14 @@ func (c *converter) raw(e transcript.Entry) bool {
 		slices.Contains([]string{"session/new", "session/load", "session/resume"}, e.Method)
 }
 
-// odd reports whether no command of version 2 can express a request.
+// odd reports whether the scenario language has no command for a request of version 2.
 func (c *converter) odd(e transcript.Entry) bool {
 	p := e.JSON().Get("params")
 	switch e.Method {
 	case "initialize":
 		return p.Path("info.name").Kind() != wire.String || p.Get("protocolVersion").Kind() != wire.Number ||
 			c.answers[e.Seq].JSON().Path("result.protocolVersion").Text() == "1"
-	case "authenticate", "logout", "session/load", "session/set_mode": // which are of version 1
+	case "authenticate", "logout", "session/load", "session/set_mode": // methods of version 1
 		return true
 	case "auth/login":
 		return c.answers[e.Seq].JSON().Get("error").Exists()
@@ -274,7 +275,7 @@ func (c *converter) odd(e transcript.Entry) bool {
 	return false
 }
 
-// count numbers the tool calls and terminals of version 2 in the way that scenarios refer to them.
+// count numbers the tool calls and terminals of version 2 as the variables TOOL(n) and TERMINAL(n) do.
 func (c *converter) count(e transcript.Entry) {
 	for key, variable := range map[string]string{"toolCallId": "TOOL", "terminalId": "TERMINAL"} {
 		id := e.JSON().Path("params.update." + key).Str()
@@ -286,7 +287,7 @@ func (c *converter) count(e transcript.Entry) {
 	}
 }
 
-// stranger reports whether a request opens a session that was created before the recording.
+// stranger reports whether a request opens a session that was created before the recording began.
 func (c *converter) stranger(e transcript.Entry) bool {
 	opens := e.Method == "session/load" || e.Method == "session/resume"
 	return opens && c.names[e.Session] == "" && c.answers[e.Seq].JSON().Get("result").Exists()
@@ -299,8 +300,8 @@ func params(v wire.Value) string {
 	return "{}"
 }
 
-// as returns the name of a request's line. The line needs a name if another line refers to it, or if the answer was an
-// error, which would count as a failure otherwise.
+// as returns the name of the line for a request, or "". A line needs a name if another line refers to the request. It
+// also needs one if the answer was an error, because an error would end the script.
 func (c *converter) as(e transcript.Entry) string {
 	a := c.answers[e.Seq]
 	loaded := e.Method == "session/load" || e.Method == "session/resume"
@@ -310,7 +311,7 @@ func (c *converter) as(e transcript.Entry) string {
 	return c.refs[e.Seq]
 }
 
-// beside adds lines for acts of the user that the protocol does not show.
+// beside adds lines for what the user did and the protocol does not show, such as changes of files.
 func (c *converter) beside(e transcript.Entry) {
 	v := e.JSON()
 	text := v.Get("text").Str()

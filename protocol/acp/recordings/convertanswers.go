@@ -13,13 +13,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// byHand finds the agent's requests that the scenario's editor would by itself answer differently, or at another time,
-// than the recorded editor did. The script holds these requests and answers them itself.
+// byHand finds the requests of the agent that the scenario's editor would answer in another way, or at another time,
+// than the recorded editor. The script holds these requests and answers them itself.
 func (c *converter) byHand() {
 	c.hand = map[int]string{}
 	methods := map[string]bool{}
 	open := map[int]transcript.Entry{}
-	crossed := map[int]bool{} // the editor did something in that session meanwhile
+	crossed := map[int]bool{} // whether the editor has acted in the session since the request
 	disk := c.disk()
 	for e := range replay.Frames(c.t) {
 		switch {
@@ -42,7 +42,7 @@ func (c *converter) byHand() {
 	delete(methods, "session/request_permission")
 	delete(methods, "elicitation/create")
 	c.holds = slices.Sorted(maps.Keys(methods))
-	// The editor holds all requests of a held method, so the script must answer all of them.
+	// The editor holds all requests of a method, so the script must answer all of them.
 	c.asked("", func(q transcript.Entry) {
 		if _, answered := c.answers[q.Seq]; answered && methods[q.Method] {
 			c.hand[q.Seq] = fmt.Sprintf("Q%d", q.Seq)
@@ -50,7 +50,8 @@ func (c *converter) byHand() {
 	})
 }
 
-// needsHand reports whether the scenario's editor would by itself give another answer than the first recorded one.
+// needsHand reports whether the scenario's editor, left alone, would answer the request q in another way or at another
+// time than the recorded answer a. crossed says that the editor acted between q and a.
 func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) bool {
 	v := a.JSON()
 	code, failed := v.Path("error.code").Text(), v.Get("error").Exists()
@@ -60,7 +61,7 @@ func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) b
 		outcome := v.Path("result.outcome.outcome")
 		return !failed && !outcome.Is("cancelled") && (crossed || c.v2 && !outcome.Is("selected"))
 	case "elicitation/create":
-		return code != "-32800" && (failed || crossed || !plainElicitation(v.Get("result"))) // which takes it back
+		return code != "-32800" && (failed || crossed || !plainElicitation(v.Get("result"))) // -32800: cancelled by the agent
 	case "fs/read_text_file":
 		return crossed || disk.differs(p, v)
 	case "fs/write_text_file":
@@ -76,14 +77,14 @@ func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) b
 	return !failed || code != "-32601"
 }
 
-// plainElicitation reports whether the scenario's editor can give this answer: accept, or decline or cancel without
-// other members.
+// plainElicitation reports whether the scenario's editor can give this answer to an elicitation: accept, or else
+// decline or cancel without further members.
 func plainElicitation(result wire.Value) bool {
 	action := result.Get("action")
 	return action.Is("accept") || result.Len() == 1 && (action.Is("decline") || action.Is("cancel"))
 }
 
-// disk is the workspace that the scenario's editor reads.
+// disk has the content of the workspace files as the scenario's editor would read them, by path.
 type disk struct {
 	work  string
 	files map[string]string
@@ -107,7 +108,8 @@ func (c *converter) disk() *disk {
 
 func (d *disk) write(name, text string) { d.files[path.Clean(name)] = text }
 
-// read returns the editor's answer to a request to read a file; known is false if the file's content is unknown.
+// read returns what the scenario's editor answers to a request to read a file. known is false if the recording does
+// not show the content of the file.
 func (d *disk) read(p wire.Value) (text string, known bool) {
 	text, known = d.files[path.Clean(p.Get("path").Str())]
 	line, from := p.Get("line").Int()
@@ -123,7 +125,8 @@ func (d *disk) read(p wire.Value) (text string, known bool) {
 	return strings.Join(lines, ""), true
 }
 
-// differs reports whether the scenario's editor would answer a request to read a file differently.
+// differs reports whether the scenario's editor would answer a request to read a file in another way than the recorded
+// answer.
 func (d *disk) differs(p, answer wire.Value) bool {
 	text, known := d.read(p)
 	if failure := answer.Get("error"); failure.Exists() {
@@ -132,7 +135,7 @@ func (d *disk) differs(p, answer wire.Value) bool {
 	return !known || answer.Path("result.content").Str() != text
 }
 
-// asks adds a line that waits for a request which the script answers.
+// asks adds a line that awaits the request q, which the script answers.
 func (c *converter) asks(q transcript.Entry) {
 	ref := c.hand[q.Seq]
 	if ref == "" {
@@ -151,7 +154,8 @@ func (c *converter) asks(q transcript.Entry) {
 	c.lines = append(c.lines, l)
 }
 
-// answersByHand adds the line for an answer if the script gives that answer, and reports whether it does.
+// answersByHand adds the line for an answer of the editor, if the script must give this answer. It reports whether it
+// did.
 func (c *converter) answersByHand(e transcript.Entry) bool {
 	ref := c.hand[e.Ref]
 	if ref == "" {

@@ -105,7 +105,7 @@ func (c *converter) open(e transcript.Entry, verb string) ([]byte, error) {
 	return c.mcp(e), nil
 }
 
-// meta adds the option for the editor's _meta.
+// meta appends the option with the _meta of the editor's message, if the message has one.
 func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Word {
 	switch meta := e.JSON().Path("params._meta"); {
 	case meta.Kind() == wire.Object:
@@ -116,8 +116,8 @@ func (c *converter) meta(e transcript.Entry, options []script.Word) []script.Wor
 	return options
 }
 
-// mcp returns a message that opens a session, limited to MCP servers that the scenario can name: those of a test, for
-// which it adds set-up lines.
+// mcp returns a message that opens a session, as the scenario will send it. The scenario can have only the MCP servers
+// of tests, so mcp adds set-up lines for these and leaves out others.
 func (c *converter) mcp(e transcript.Entry) []byte {
 	servers := e.JSON().Path("params.mcpServers")
 	given := 0
@@ -148,14 +148,15 @@ func (c *converter) mcp(e transcript.Entry) []byte {
 	return replaced(e.Raw, "params.mcpServers", "[]")
 }
 
-// rename records, for the golden, a text of the recording that is different in a run of the scenario.
+// rename records that a text of the recording is different in a run of the scenario. The golden shows to instead of
+// from.
 func (c *converter) rename(from, to string) {
 	if from != "" {
 		c.out.renamed = append(c.out.renamed, [2]string{from, to})
 	}
 }
 
-// prompt adds the lines for a prompt, and for the permission answers until the next prompt.
+// prompt adds the line for a prompt. Before it, prompt adds lines for the permission answers until the next prompt.
 func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	text, _ := V1().Prompt(e)
 	c.alike(e, text)
@@ -174,8 +175,8 @@ func (c *converter) prompt(e transcript.Entry) ([]byte, error) {
 	return e.Raw, nil
 }
 
-// alike records that two sessions had the same prompt at the same time. The scenario then cannot tell which of them the
-// model answers, because a model script finds its turns by the prompt's text.
+// alike notes that two sessions had the same prompt at the same time. A model script finds its turns by the text of
+// the prompt, so the scenario cannot tell which of these prompts a reply answers.
 func (c *converter) alike(e transcript.Entry, text string) {
 	if p, ok := c.prompts[text]; ok && p.Session != e.Session && c.seen[p.Session] != nil {
 		c.leave("which of the prompts #%d and #%d each model reply answers: two sessions sent the same text at the "+
@@ -198,7 +199,7 @@ func (c *converter) tag(name string) {
 	c.tags = lists.With(c.tags, name)
 }
 
-// replaced returns a JSON text with another value at an existing path.
+// replaced returns a JSON text in which value replaces the value at path. If there is none, it returns raw.
 func replaced(raw []byte, path, value string) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {

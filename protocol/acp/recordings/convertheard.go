@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// awaitTail adds lines that await the last messages, so that a run does not end before they come.
+// awaitTail adds lines that await the agent's last messages, so that a run does not end before these have come.
 func (c *converter) awaitTail() {
 	lines := lists.Map(c.tail, func(p pattern) *script.Line { return script.New("await %s", []script.Word(p)) })
 	if len(lines) > 1 {
@@ -22,7 +22,8 @@ func (c *converter) awaitTail() {
 	c.lines = append(c.lines, lines...)
 }
 
-// ended records the end of a process. The run itself stops the last process, unless that process exited by itself.
+// ended adds a line for the end of a process, if the process exited by itself. The end of the last process needs no
+// line otherwise, because the run itself stops it.
 func (c *converter) ended(e transcript.Entry) {
 	c.awaitAll()
 	last := e.Conn == len(c.ends)-1
@@ -34,8 +35,8 @@ func (c *converter) ended(e transcript.Entry) {
 	c.out.frames = append(c.out.frames, e)
 }
 
-// restart adds the lines that start the next process. If the recording shows no end of the previous process, restart
-// invents an orderly one.
+// restart adds the lines that start the next process. If the recording does not show how the previous process ended,
+// restart assumes an orderly exit.
 func (c *converter) restart(first transcript.Entry) {
 	if end := c.ends[first.Conn-1]; end.killed {
 		c.line("kill")
@@ -53,11 +54,11 @@ func (c *converter) restart(first transcript.Entry) {
 	c.seen = map[string]*seen{}
 }
 
-// heard keeps a message of the agent that later lines may wait for.
+// heard records a message of the agent, because later lines may await it.
 func (c *converter) heard(e transcript.Entry) {
 	update := acpframe.Update(e)
 	if update != "" && c.strange[e.Session] {
-		return // what is replayed of a conversation that the scenario does not have
+		return // a replay of a conversation that the scenario does not have
 	}
 	chunk := isChunk(update)
 	if update != "" {
@@ -80,14 +81,15 @@ func (c *converter) heard(e transcript.Entry) {
 	case s != nil:
 		s.pattern, s.text, s.state = p, chunk, update == "state_update"
 		if s.counts[p.String()]++; chunk {
-			s.counts[p.String()] = 1 // how a text is cut is chance
+			s.counts[p.String()] = 1 // the number of chunks is left to chance
 		}
 	case n == 0 || late[n-1].String() != p.String() || !chunk:
-		c.late[e.Session] = append(late, p) // message by message: there is nothing else to tell the last by
+		c.late[e.Session] = append(late, p) // message by message, because no answer marks the last one
 	}
 }
 
-// pattern returns the pattern by which an act waits for a message of the agent; nil if no act should wait.
+// pattern returns the pattern by which an act waits for a message of the agent, or nil if acts do not wait for the
+// message.
 func (c *converter) pattern(e transcript.Entry, update string) pattern {
 	inTurn := c.seen[e.Session] != nil
 	switch {
@@ -99,17 +101,17 @@ func (c *converter) pattern(e transcript.Entry, update string) pattern {
 			p = append(p, script.Option("status", status))
 		}
 		return p
-	case c.v2 && inTurn && strings.HasPrefix(update, "user_message"): // before or after the answer
+	case c.v2 && inTurn && strings.HasPrefix(update, "user_message"): // it may come before or after the answer
 		return nil
 	case update != "" && !isState(update):
 		return kind(e)
-	case e.Kind == transcript.Request && inTurn: // what the agent waits for when an act comes
+	case e.Kind == transcript.Request && inTurn: // the agent may wait for the answer when an act comes
 		return pattern{script.Text("request"), script.Text(e.Method)}
 	}
 	return nil
 }
 
-// works reports whether a line has already awaited a gate that holds the model for this session, which proves that the
+// works reports whether a line has awaited a gate that now holds the model for this session. This proves that the
 // session is working.
 func (c *converter) works(session string) bool {
 	return slices.ContainsFunc(c.gates, func(g fakellm.RecordedGate) bool {
@@ -117,8 +119,8 @@ func (c *converter) works(session string) bool {
 	})
 }
 
-// kind returns the pattern of an update. The pattern ignores how a message is cut into chunks, because that varies by
-// chance.
+// kind returns the pattern of an update. All chunks of a message have the same pattern, because how an agent cuts a
+// message is left to chance.
 func kind(e transcript.Entry) pattern {
 	switch update := acpframe.Update(e); update {
 	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk":
@@ -135,7 +137,7 @@ func (c *converter) answered(e transcript.Entry) {
 	stop, over := c.p.TurnEnd(e)
 	switch {
 	case e.Ref == 0:
-	case e.Kind == transcript.Response && c.answers[e.Ref].Seq != e.Seq: // one that was answered is over
+	case e.Kind == transcript.Response && c.answers[e.Ref].Seq != e.Seq: // a second answer to the same request
 	case over && !c.raw(asked):
 		delete(c.seen, asked.Session)
 		delete(c.late, asked.Session)
@@ -150,7 +152,7 @@ func (c *converter) answered(e transcript.Entry) {
 			s.pattern = nil
 		}
 		if ref := c.refs[asked.Seq]; ref != "" {
-			c.line("await response %s", ref) // what is awaited next comes after it
+			c.line("await response %s", ref) // messages that are awaited next come after the answer
 		}
 	case c.refs[asked.Seq] != "" && c.raw(asked) && e.JSON().Get("error").Exists():
 		c.begun = true
@@ -161,8 +163,8 @@ func (c *converter) answered(e transcript.Entry) {
 	}
 }
 
-// followed reports whether content of the session comes after the answer to a load and before the editor's next act
-// in that session.
+// followed reports whether the agent sends content of the session after the answer to a load. Only content before the
+// editor's next act in that session counts.
 func (c *converter) followed(load transcript.Entry) bool {
 	answer := c.answers[load.Seq].Seq
 	if answer == 0 {
@@ -180,7 +182,7 @@ func (c *converter) followed(load transcript.Entry) bool {
 	return false
 }
 
-// waits reports whether the script line for a method waits for the answer.
+// waits reports whether the script line for a request waits for the answer.
 func waits(method string) bool {
 	return slices.Contains([]string{"initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new",
 		"session/load", "session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",
@@ -197,8 +199,8 @@ func (c *converter) cancelled(e transcript.Entry) string {
 	return ""
 }
 
-// awaitSeen adds lines that await the content that came before an act: in a turn only the latest, between turns all of
-// it.
+// awaitSeen adds lines that await the content that came before an act. During a turn, only the latest content is
+// awaited; between turns, all of it.
 func (c *converter) awaitSeen(session string) {
 	for _, p := range c.late[session] {
 		c.line("await %s %s", []script.Word(p), c.of(session))
@@ -209,15 +211,15 @@ func (c *converter) awaitSeen(session string) {
 		for range s.counts[s.pattern.String()] {
 			waits = append(waits, script.New("await %s %s", []script.Word(s.pattern), c.of(session)))
 		}
-		s.pattern, s.counts = nil, map[string]int{} // the next act waits for more
+		s.pattern, s.counts = nil, map[string]int{} // later acts wait for later content only
 	}
-	if len(waits) > 1 && waits[0].Says("await", "gate") { // in which order they come is chance
+	if len(waits) > 1 && waits[0].Says("await", "gate") { // their order is left to chance
 		waits = []*script.Line{script.New("group {").With(waits...)}
 	}
 	c.lines = append(c.lines, waits...)
 }
 
-// awaitAll adds lines that await the content that came in all sessions before an act.
+// awaitAll adds lines that await the content that came before an act, for all sessions.
 func (c *converter) awaitAll() {
 	for _, session := range slices.Sorted(maps.Keys(c.seen)) {
 		c.awaitSeen(session)

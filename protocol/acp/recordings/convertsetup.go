@@ -21,7 +21,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// conditions returns the lines for the tags and for the capabilities that the agent needs.
+// conditions returns the lines with the scenario's tags and with the capabilities that the agent must have.
 func (c *converter) conditions() (lines []*script.Line) {
 	if len(c.tags) > 0 {
 		lines = append(lines, script.New("tag %s", texts(c.tags)))
@@ -56,15 +56,15 @@ func (c *converter) surroundings() (lines []*script.Line) {
 	return lines
 }
 
-// homeFile returns the name in the archive of a file in HOME.
+// homeFile returns the name that a file in HOME has in the scenario's archive.
 func homeFile(name string) string { return "home/" + name }
 
-// capabilities returns the line for capabilities in which the recorded editor differs from the default one.
+// capabilities returns the line for the capabilities of the recorded editor that differ from the defaults.
 func (c *converter) capabilities() []*script.Line {
 	var got map[string]json.RawMessage
 	for e := range replay.Frames(c.t) {
 		if e.Source == transcript.Editor && e.Method == "initialize" {
-			_ = json.Unmarshal([]byte(e.JSON().Path("params."+c.offers()).Raw()), &got) // none is none
+			_ = json.Unmarshal([]byte(e.JSON().Path("params."+c.offers()).Raw()), &got) // without capabilities, got stays nil
 			break
 		}
 	}
@@ -98,7 +98,7 @@ func (c *converter) capabilities() []*script.Line {
 	}
 	_, told := got["elicitation"]
 	c.asked("elicitation/create", func(transcript.Entry) {
-		if !told { // which the lines for the answers say that it is
+		if !told { // elicit lines would advertise elicitation
 			told, words = true, append(words, script.Option("elicitation", "none"))
 		}
 	})
@@ -108,7 +108,7 @@ func (c *converter) capabilities() []*script.Line {
 	return []*script.Line{script.New("client %s", words)}
 }
 
-// initialize returns the initialize message that the scenario's editor sends.
+// initialize returns the initialize request that the scenario's editor sends instead of the recorded one.
 func (c *converter) initialize(e transcript.Entry) []byte {
 	p := e.JSON().Get("params")
 	n, ok := p.Get("protocolVersion").Int()
@@ -126,7 +126,7 @@ func (c *converter) initialize(e transcript.Entry) []byte {
 	return replaced(e.Raw, "params", fmt.Sprintf(`{"protocolVersion":%d,%q:%s,%q:%s}`, n, name, me, c.offers(), offers))
 }
 
-// offers returns the name of the member of initialize's params that holds the editor's capabilities.
+// offers returns the name of the member with the editor's capabilities in the params of initialize.
 func (c *converter) offers() string {
 	if c.v2 {
 		return "capabilities"
@@ -134,7 +134,8 @@ func (c *converter) offers() string {
 	return "clientCapabilities"
 }
 
-// permissions adds the lines for the answers to the permission requests from one prompt to the next.
+// permissions adds permit lines with the editor's answers to the permission requests after a prompt, up to the next
+// prompt.
 func (c *converter) permissions(prompt int) {
 	var choices []string
 	for e := range c.t.From(prompt + 1) {
@@ -171,7 +172,7 @@ func (c *converter) choice(asked transcript.Entry) string {
 	case v.Path("result.outcome.outcome").Is("selected"):
 		id := v.Path("result.outcome.optionId").Str()
 		kind, nth := kindOf(asked.JSON().Get("params"), id)
-		if kind == "" || nth > 0 { // of two of a kind, the kind means the first
+		if kind == "" || nth > 0 { // the kind alone would mean the first option of this kind
 			return c.word("option:" + id).String()
 		}
 		return kind
@@ -181,14 +182,15 @@ func (c *converter) choice(asked transcript.Entry) string {
 	return "cancelled"
 }
 
-// cancelledBefore reports whether the turn was cancelled while q was open. The editor then answers q by itself.
+// cancelledBefore reports whether the turn was cancelled between the request q and the answer a. On a cancel, the
+// scenario's editor answers q by itself.
 func (c *converter) cancelledBefore(q, a transcript.Entry) bool {
 	return lists.Any(c.t.Between(q.Seq, a.Seq), func(e transcript.Entry) bool {
 		return e.Method == "session/cancel" && e.Session == q.Session
 	})
 }
 
-// asked calls f for each request of the agent with a method; "" means any method.
+// asked calls f for each request of the agent with the given method. If method is "", it calls f for all requests.
 func (c *converter) asked(method string, f func(transcript.Entry)) {
 	for e := range replay.Frames(c.t) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Request && (method == "" || e.Method == method) {
@@ -197,7 +199,7 @@ func (c *converter) asked(method string, f func(transcript.Entry)) {
 	}
 }
 
-// elicitations returns the lines for the answers to forms and links.
+// elicitations returns the lines with the editor's answers to elicitations.
 func (c *converter) elicitations() (lines []*script.Line) {
 	c.asked("elicitation/create", func(q transcript.Entry) {
 		result := c.answers[q.Seq].JSON().Get("result")
@@ -215,7 +217,7 @@ func (c *converter) elicitations() (lines []*script.Line) {
 	return lines
 }
 
-// terminals returns the lines for commands that printed output or failed.
+// terminals returns the lines that script the commands which the agent ran in terminals.
 func (c *converter) terminals() (lines []*script.Line) {
 	c.asked("terminal/create", func(q transcript.Entry) {
 		id := c.answers[q.Seq].JSON().Path("result.terminalId").Str()
@@ -254,7 +256,7 @@ func (c *converter) terminals() (lines []*script.Line) {
 	return lines
 }
 
-// killed reports whether the agent killed a terminal, which means that the command ran until then.
+// killed reports whether the agent killed a terminal. Its command was then still running.
 func (c *converter) killed(q transcript.Entry, id string) (killed bool) {
 	c.asked("terminal/kill", func(k transcript.Entry) {
 		killed = killed || k.Conn == q.Conn && k.JSON().Path("params.terminalId").Is(id)
@@ -262,7 +264,7 @@ func (c *converter) killed(q transcript.Entry, id string) (killed bool) {
 	return killed
 }
 
-// reply returns an answer in the form that the scenario's editor gives it.
+// reply returns an answer as the scenario's editor gives it, which may differ from the recorded answer.
 func (c *converter) reply(e transcript.Entry) []byte {
 	v := e.JSON()
 	failed := v.Get("error").Exists()
@@ -302,8 +304,9 @@ func (c *converter) reply(e transcript.Entry) []byte {
 	return fail(-32601, "method not found: "+e.Method)
 }
 
-// files returns the known files of the workspace. writes are lines for texts that an archive cannot hold unchanged:
-// texts that do not end with a line break, or that contain a line like a file's header.
+// files returns the known files of the workspace. Some texts cannot be stored in an archive unchanged: texts that do
+// not end with a line break, or that contain a line like the header of a file. For these, writes has lines that write
+// the files.
 func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) {
 	known := map[string][]byte{}
 	if c.noted {
@@ -328,7 +331,7 @@ func (c *converter) files() (files []script.ArchiveFile, writes []*script.Line) 
 	return files, writes
 }
 
-// listed adds the files of a manifest to a map.
+// listed adds the files of a manifest to to, with below before each name.
 func (c *converter) listed(to map[string][]byte, below string, files []workspace.Listed) {
 	for _, f := range files {
 		switch {

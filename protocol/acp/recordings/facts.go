@@ -18,7 +18,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// V1 describes ACP version 1 to recordings.
+// V1 returns the description of ACP version 1 for recordings.
 func V1() replay.Protocol { return protocol{} }
 
 type protocol struct {
@@ -77,13 +77,13 @@ func (protocol) Sight(e transcript.Entry) (s replay.Sight) {
 	return s
 }
 
-// introduced adds the names and versions that both sides give for themselves.
+// introduced stores the names and versions that both sides give in initialize.
 func introduced(f *replay.Facts, agent, client wire.Value) {
 	f.Agent, f.Client = agent.Get("name").Str(), client.Get("name").Str()
 	f.Version = cmp.Or(agent.Get("version").Str(), client.Get("version").Str())
 }
 
-// isState reports whether an update may come at any time, so that only a strict replay waits for it.
+// isState reports whether an update may come at any time. Only a strict replay waits for such an update.
 func isState(update string) bool {
 	return slices.Contains([]string{"available_commands_update", "current_mode_update", "config_option_update",
 		"session_info_update", "usage_update", "plan", "plan_update", "notice"}, update)
@@ -150,7 +150,7 @@ func (protocol) Editor(a *transport.Agent, asked []string) replay.Editor {
 	hold := []string{"fs/read_text_file", "fs/write_text_file", "terminal/create", "terminal/output",
 		"terminal/wait_for_exit", "terminal/kill", "terminal/release", "elicitation/create"}
 	for _, method := range asked {
-		if method != "session/request_permission" { // which the policy leaves open, also when a turn is cancelled
+		if method != "session/request_permission" { // left unanswered by the policy, even when a turn is cancelled
 			hold = append(hold, method)
 		}
 	}
@@ -168,7 +168,7 @@ func (protocol) Answer(name string, asked, answer transcript.Entry) (value strin
 	case "option":
 		o := outcome.Get("optionId")
 		if outcome.Get("outcome").Is("cancelled") {
-			o = outcome.Get("outcome") // nothing was chosen
+			o = outcome.Get("outcome") // no option was selected
 		}
 		return o.Text(), o.Exists(), true
 	case "kind":
@@ -184,7 +184,7 @@ func (protocol) Writes(e transcript.Entry) (path, text string, ok bool) {
 	return p.Get("path").Str(), p.Get("content").Str(), e.Method == "fs/write_text_file"
 }
 
-// Refuse implements replay.Protocol: it refuses permissions and reports files as missing.
+// Refuse implements replay.Protocol. It rejects permission requests and reports files as missing.
 func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
 	switch e.Method {
 	case "session/request_permission":
@@ -200,8 +200,8 @@ func (protocol) Refuse(e transcript.Entry) (answer []byte, always bool) {
 	return serve.Error(e.ID, "-32601", "the recording has no response to this request"), false
 }
 
-// Adapt implements replay.Protocol. In an answer to a permission request it replaces the chosen option by one of the
-// current request with the same kind. It prefers an option that also has the same id.
+// Adapt implements replay.Protocol. In an answer to a permission request, it replaces the recorded option with an
+// option of the current request that has the same kind. It prefers an option with the same id.
 func (protocol) Adapt(answer []byte, then, now transcript.Entry) []byte {
 	v, err := wire.Parse(answer)
 	if err != nil || then.Method != "session/request_permission" {
@@ -228,12 +228,12 @@ func (protocol) Adapt(answer []byte, then, now transcript.Entry) []byte {
 		seen++
 	}
 	if kind == "" || option == "" {
-		return answer // as it was: the agent shall see an option it does not offer
+		return answer // unchanged, so the agent gets an option that it did not offer
 	}
 	return replaced(answer, "result.outcome.optionId", serve.Quote(option))
 }
 
-// kindOf returns the kind of an option, and how many options of that kind precede it.
+// kindOf returns the kind of an option, and the number of earlier options of that kind.
 func kindOf(params wire.Value, id string) (kind string, nth int) {
 	count := map[string]int{}
 	for o := range params.Get("options").Items() {
@@ -271,18 +271,19 @@ func about(e transcript.Entry) string {
 	return ""
 }
 
-// ModelHere returns the model script of a recording, adapted to the directories of a replay.
+// ModelHere returns a recording's model script with the directories of a replay in place of the recorded ones. more
+// has further pairs of a recorded text and its replacement.
 func ModelHere(src []byte, t *transcript.Transcript, work, home string, more ...[2]string) []byte {
 	oldWork, oldHome := replay.Directories(V1(), t)
 	return replay.Relocate(src, append([][2]string{{oldWork, work}, {oldHome, home}}, more...)...)
 }
 
-// Model returns the model's side of a recording; nil if the recording has none.
+// Model returns the model's side of a recording, or nil if the recording has none.
 func Model(t *transcript.Transcript) *fakellm.Recorded {
 	return model(t, func(transcript.Entry) bool { return true })
 }
 
-// model is Model, limited to the prompts that counts accepts.
+// model is like Model, but uses only the prompts for which counts returns true.
 func model(t *transcript.Transcript, counts func(prompt transcript.Entry) bool) *fakellm.Recorded {
 	var prompts []fakellm.RecordedPrompt
 	var acts []int
@@ -311,7 +312,8 @@ func Prompts(t *transcript.Transcript) []string {
 	return out
 }
 
-// Older returns a session that was created before the recording and that the recorded agent loaded or resumed, or "".
+// Older returns the first session that the recorded agent loaded or resumed but did not create in the recording, or
+// "".
 func Older(t *transcript.Transcript) string {
 	made := map[string]bool{}
 	for e := range replay.Frames(t) {
@@ -331,15 +333,15 @@ func Older(t *transcript.Transcript) string {
 type Server struct {
 	Name, Command, URL string
 	Args               []string
-	// Typed says that the entry of a stdio server has a type, as in version 2.
+	// Typed says that the server's entry has the member type. In version 2, entries of stdio servers have it too.
 	Typed bool
-	// As is the environment variable that makes a canary behave differently, for example slowly; "" for none.
+	// As is the environment variable that changes how a canary behaves, for example canary.Slow; "" if there is none.
 	As string
 	// Token is the first value of the server's environment or headers.
 	Token string
 }
 
-// Canary reports whether the server is the canary, the MCP server of tests.
+// Canary reports whether the server is the canary, the MCP server that tests use.
 func (s Server) Canary() bool {
 	if s.Command != "" {
 		return len(s.Args) > 0 && s.Args[0] == "canary"

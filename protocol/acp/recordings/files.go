@@ -11,9 +11,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Files returns the files of the workspace with their contents before anyone wrote to them, as far as the recording
-// shows those contents: the agent read a file through the editor, or an edit shows its old text. Names are relative to
-// the workspace, with slashes.
+// Files returns files of the workspace with the contents that they had before anyone wrote to them. A recording shows
+// such content if the agent read the file through the editor, or if a diff has the old text. Names are relative to the
+// workspace, with slashes.
 func Files(t *transcript.Transcript) map[string][]byte {
 	work, _ := replay.Directories(V1(), t)
 	files := map[string][]byte{}
@@ -49,7 +49,7 @@ func Files(t *transcript.Transcript) map[string][]byte {
 	return files
 }
 
-// oldTexts yields the files in the diffs of a tool call, with their old texts.
+// oldTexts yields the files in the diffs of a tool call, each with its old text.
 func oldTexts(params wire.Value) iter.Seq2[string, string] {
 	content := params.Path("update.content")
 	if !content.Exists() {

@@ -17,18 +17,18 @@ import (
 // ErrNoGreeting is the error for a recording in which no agent answers initialize.
 var ErrNoGreeting = errors.New("no agent answers initialize in the recording")
 
-// guise is the appearance of an agent, as a recording shows it.
+// guise is how an agent presents itself in a recording.
 type guise struct {
 	greeting, opened wire.Value // results of initialize and of the first session/new
 	commands         wire.Value
-	options          wire.Value // of the first permission request
-	chunks, ids      bool       // the agent sent pieces of messages, and one of them with a message id
+	options          wire.Value // options of the first permission request
+	chunks, ids      bool       // the agent sent chunks of messages; one of them had a message id
 	before           []wire.Value
 }
 
-// Guise returns a block for a table of liberties. The block gives another agent the name, capabilities, login methods,
-// modes, options, commands and permission choices of the recorded agent. A mode has the effect that its id suggests;
-// see effect. The agent remembers the values of other options, but they have no effect.
+// Guise returns a block for a table of liberties, which changes the messages of another agent. That agent then shows
+// the name, capabilities, login methods, modes, options, commands and permission choices of the recorded agent. A mode
+// has the effect that its id suggests; see effect. The values of other options are stored, but have no effect.
 func Guise(t *transcript.Transcript) (string, error) {
 	g := guiseOf(t)
 	if !g.greeting.Exists() {
@@ -76,7 +76,7 @@ func (g *guise) see(e transcript.Entry) {
 	}
 }
 
-// opening are the methods that set up a session, separated by bars.
+// opening has the methods that set up a session, separated by bars.
 const opening = "session/new|session/load|session/resume|session/fork"
 
 func (g *guise) table() string {
@@ -92,7 +92,7 @@ func (g *guise) table() string {
 		line("    send %s", value(notice))
 	}
 	line("  --> request authenticate|auth/login|logout|auth/logout\n    answer {}")
-	// If a session is opened again in the same process, the answer shows its current settings.
+	// The answer shows the current settings if the session was opened before in the same process.
 	line("  <-- result %s !@opened\n    note opened true", opening)
 	modes := g.opened.Get("modes")
 	if modes.Exists() {
@@ -128,7 +128,7 @@ func (g *guise) table() string {
 	return b.String()
 }
 
-// set writes steps that set all members of an object except one.
+// set writes steps that set all members of an object except the member but.
 func set(line func(string, ...any), object wire.Value, but string) {
 	for key, v := range object.Members() {
 		if key != but {
@@ -137,7 +137,8 @@ func set(line func(string, ...any), object wire.Value, but string) {
 	}
 }
 
-// noteOf returns the name of the note that stores an option's value. The option for the mode uses the mode's note.
+// noteOf returns the name of the note that stores the value of the i-th option. The option for the mode shares the
+// note of the mode.
 func noteOf(i int, option wire.Value) string {
 	if option.Get("category").Is("mode") {
 		return "mode"
@@ -145,16 +146,16 @@ func noteOf(i int, option wire.Value) string {
 	return fmt.Sprintf("option%d", i)
 }
 
-// effects maps a part of another agent's mode id to the reference agent's mode with that effect. The first match
-// counts.
+// effects maps a part of another agent's mode id to the mode of the reference agent that has the same effect. The
+// first match counts.
 var effects = [][2]string{{"plan", "planning"}, {"read", "readonly"}, {"edit", "editing"}, {"yolo", "trusting"},
 	{"auto", "trusting"}, {"bypass", "trusting"}, {"full", "trusting"}}
 
-// habits describes, in the form of tables of liberties, an agent that has all the modes in effects.
+// habits describes, in the form of a table of liberties, an agent that has all the modes in effects.
 const habits = `{"Modes":["agentic","readonly","planning","editing","trusting"]}`
 
-// effect returns the reference agent's mode for another agent's mode. If the id suggests no effect, that is the mode
-// that asks.
+// effect returns the reference agent's mode that has the effect of another agent's mode. If the id suggests no effect,
+// it is the mode in which the agent asks.
 func effect(mode string) string {
 	for _, e := range effects {
 		if strings.Contains(strings.ToLower(mode), e[0]) {
@@ -204,7 +205,8 @@ func (g *guise) settings(line func(string, ...any)) {
 	}
 }
 
-// choices returns the options of permission requests in the form of tables of liberties; "" if there are none.
+// choices returns the recorded options of a permission request in the form of a table of liberties. It returns "" if
+// there are none.
 func (g *guise) choices() string {
 	type choice struct{ ID, Name, Kind string }
 	var all []choice
@@ -214,13 +216,14 @@ func (g *guise) choices() string {
 	if len(all) == 0 {
 		return ""
 	}
-	text, _ := json.Marshal(all) // texts have a form
+	text, _ := json.Marshal(all) // cannot fail: all members are strings
 	return string(text)
 }
 
-// value returns a value in the form of a step: on one line, and without a $ that would begin a reference.
+// value returns a value in the form that a step needs: on one line, and with each $ escaped, because it begins a
+// reference.
 func value(v wire.Value) string {
 	var b bytes.Buffer
-	_ = json.Compact(&b, v.Raw()) // it was parsed
+	_ = json.Compact(&b, v.Raw()) // cannot fail: the value was parsed
 	return strings.ReplaceAll(b.String(), "$", `\u0024`)
 }

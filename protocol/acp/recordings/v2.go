@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// V2 describes ACP version 2 to recordings. It is based on version 1.
+// V2 returns the description of ACP version 2 for recordings. It extends that of version 1.
 func V2() replay.Protocol { return version2{} }
 
 type version2 struct{ protocol }
@@ -21,12 +21,12 @@ type version2 struct{ protocol }
 // Version implements replay.Protocol.
 func (version2) Version() string { return "2" }
 
-// Completes implements transcript.Completer: an idle state ends a turn, not the answer to its prompt.
+// Completes implements transcript.Completer. An idle state ends a turn; the answer to the prompt does not.
 func (version2) Completes() func(e transcript.Entry, f wire.Frame) int {
 	return acpframe.V2{}.Completes()
 }
 
-// asked2 and asked1 match version 2 and version 1 in initialize or its answer.
+// asked2 and asked1 match the protocol version in initialize or its answer: version 2 and version 1.
 var (
 	asked2 = lazy.Regexp(`"protocolVersion":\s*2\b`)
 	asked1 = lazy.Regexp(`"protocolVersion":\s*1\b`)
@@ -46,7 +46,7 @@ func (p version2) Facts(e transcript.Entry) replay.Facts {
 		f.Loads = v.Path("params.replayFrom").Kind() == wire.Object
 	}
 	update := v.Path("params.update")
-	f.State = f.State || f.Message == "user_message" // it may come before and after the answer
+	f.State = f.State || f.Message == "user_message" // a user_message may come before or after the answer
 	switch f.Shows {
 	case "tool_call_update":
 		f.Item = update.Get("toolCallId").Str()
@@ -63,7 +63,7 @@ func (p version2) Facts(e transcript.Entry) replay.Facts {
 	return f
 }
 
-// Sight implements replay.Protocol: a whole message counts as the message's text.
+// Sight implements replay.Protocol. A whole message counts as text, like a chunk.
 func (p version2) Sight(e transcript.Entry) replay.Sight {
 	s := p.protocol.Sight(e)
 	update := e.JSON().Path("params.update")
@@ -117,7 +117,7 @@ func (p version2) Owed(e transcript.Entry, capabilities map[string]string) [][]b
 	return p.Plain(e, capabilities)
 }
 
-// greeted answers initialize: with version 2 if the editor asks for version 2 or later, else with an error.
+// greeted answers initialize. If the editor asks for version 2 or later, the answer is version 2, else an error.
 func greeted(e transcript.Entry, capabilities map[string]string) []byte {
 	asked := e.JSON().Path("params.protocolVersion")
 	if n, ok := asked.Int(); ok && n < 2 {
@@ -132,7 +132,8 @@ func greeted(e transcript.Entry, capabilities map[string]string) []byte {
 		"info": map[string]any{"name": scripted, "version": "1"}, "authMethods": []any{}}))
 }
 
-// Taken implements serve.Protocol. Its frames tell the editor that the agent has accepted the prompt and is at work.
+// Taken implements serve.Protocol. The frames tell the editor that the agent has accepted the prompt and is working on
+// it.
 func (version2) Taken(e transcript.Entry) [][]byte {
 	id := serve.Quote(fmt.Sprintf("prompt-%d", e.Seq))
 	return [][]byte{
@@ -143,7 +144,7 @@ func (version2) Taken(e transcript.Entry) [][]byte {
 	}
 }
 
-// ended returns the idle state with the stop reason of the work that it ends; "" means no stop reason.
+// ended returns an idle state with a stop reason. If reason is "", the state has none.
 func ended(session, reason string) [][]byte {
 	if reason != "" {
 		reason = `,"stopReason":` + serve.Quote(reason)

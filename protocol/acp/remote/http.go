@@ -27,7 +27,7 @@ const (
 	jsonType    = "application/json"
 )
 
-// exchange is the content of an exchange entry.
+// exchange is the content of an entry about an HTTP request and its response.
 type exchange struct {
 	Method string `json:"method"`
 	// Message is what a POST contained: the method of a request or notification, or "response".
@@ -35,19 +35,19 @@ type exchange struct {
 	Status  int               `json:"status,omitempty"`
 	Proto   string            `json:"proto,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body is the beginning of a response body that is not a message.
+	// Body is the beginning of the response body, if the body is not a message.
 	Body string `json:"body,omitempty"`
 	// Connection is the connection id in the answer to a script's own request.
 	Connection string `json:"connection,omitempty"`
-	// Trouble is the network failure that the exchange suffered.
+	// Trouble is the simulated network failure that hit the exchange.
 	Trouble Trouble `json:"trouble,omitempty"`
-	// Raw says that a script made the request, outside the editor's connection.
+	// Raw says that a script made the request itself, outside the editor's connection.
 	Raw bool `json:"raw,omitempty"`
-	// Problem is the reason why there was no answer.
+	// Problem says why there was no response.
 	Problem string `json:"problem,omitempty"`
 }
 
-// opened is the content of a stream entry.
+// opened is the content of an entry about the start of a stream.
 type opened struct {
 	Form    string            `json:"form"` // "connection", "session" or "websocket"
 	Status  int               `json:"status"`
@@ -57,7 +57,7 @@ type opened struct {
 	Since string `json:"since,omitempty"`
 }
 
-// ended is the content of a stream-end entry.
+// ended is the content of an entry about the end of a stream.
 type ended struct {
 	End     string  `json:"end"` // "closed" by the server, "cut", or "hung up" by the editor
 	Trouble Trouble `json:"trouble,omitempty"`
@@ -68,8 +68,8 @@ type ended struct {
 	*sse.Framing
 }
 
-// overHTTP is the binding for Streamable HTTP: a POST for each message, and event streams for the connection and for
-// each session.
+// overHTTP is the binding for Streamable HTTP. It sends each message in a POST. It receives messages on event streams:
+// one for the connection and one for each session.
 type overHTTP struct {
 	c  *Conn
 	at string
@@ -77,16 +77,16 @@ type overHTTP struct {
 	opening sync.Mutex // held while a stream is opened
 
 	mu         sync.Mutex
-	connection string             // its id; "" before the answer to initialize
-	version    string             // that was agreed
-	streams    map[string]*stream // by session, "" is that of the connection
-	asked      map[wire.ID]string // the sessions of requests of the agent
-	refused    map[string]bool    // sessions whose stream was refused, as it may be before session/load
-	closing    map[wire.ID]string // sessions that requests without an answer end
-	opens      map[wire.ID]string // sessions that requests without an answer open
-	troubles   []Trouble          // that are to come
-	cursors    bool               // an event has had an id
-	conflict   bool               // the last stream that was asked for has a reader
+	connection string             // connection id; "" before the answer to initialize
+	version    string             // negotiated protocol version
+	streams    map[string]*stream // open streams by session; "" for that of the connection
+	asked      map[wire.ID]string // session of each open request of the agent
+	refused    map[string]bool    // sessions whose stream was refused, which may happen before session/load
+	closing    map[wire.ID]string // sessions that open session/close and session/delete requests end
+	opens      map[wire.ID]string // sessions that open session/load and session/resume requests open
+	troubles   []Trouble          // simulated failures that have not happened yet
+	cursors    bool               // some event has had an id
+	conflict   bool               // the server refused the latest stream because it has a reader already
 }
 
 func newHTTP(c *Conn, at *url.URL) *overHTTP {
@@ -114,7 +114,7 @@ func (h *overHTTP) request(ctx context.Context, method, session string, body []b
 
 // send implements binding.
 func (h *overHTTP) send(line []byte) error {
-	v, _ := wire.Parse(line) // what is malformed is posted as it is
+	v, _ := wire.Parse(line) // a malformed line is posted unchanged
 	f := wire.Classify(v)
 	session := f.Params.Get("sessionId").Str()
 	x := exchange{Method: http.MethodPost, Message: cmp.Or(f.Method, f.Kind.String())}
@@ -143,7 +143,7 @@ func (h *overHTTP) send(line []byte) error {
 		if errors.Is(err, errUnanswered) {
 			x.Trouble = Unanswered
 			h.c.entry(transcript.Exchanged, session, 0, x)
-			return nil // its effect shows by the streams
+			return nil // the effect of the message, if any, shows on the streams
 		}
 		h.c.entry(transcript.Exchanged, session, 0, x)
 		return fmt.Errorf("POST %s (%s): %s", h.c.at.Redacted(), x.Message, x.Problem)
@@ -169,7 +169,8 @@ func (h *overHTTP) send(line []byte) error {
 	return nil
 }
 
-// bodyOf returns the body of the answer to a POST: as a message or, if it is not one, the beginning of its text.
+// bodyOf returns the body of the response to a POST. If the body is not a message, it returns the beginning of the
+// text.
 func bodyOf(answer *http.Response) (message []byte, text string) {
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type"))
 	most := int64(4 << 10)
@@ -188,7 +189,7 @@ func bodyOf(answer *http.Response) (message []byte, text string) {
 	return nil, strings.ToValidUTF8(string(body[:min(len(body), 4<<10)]), string(utf8.RuneError))
 }
 
-// greeted begins the connection if the answer is the response to initialize.
+// greeted begins the connection if the answer is the response to initialize. Other answers are ignored.
 func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []byte) error {
 	at := answer.Request.URL.Redacted()
 	if asked.Method != "initialize" {
@@ -203,7 +204,7 @@ func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []by
 		return fmt.Errorf("%s answered initialize with %s, type %q, and no JSON-RPC: is that an ACP agent?", at,
 			answer.Status, answer.Header.Get("Content-Type"))
 	case v.Get("error").Exists():
-		return nil // there may be another try
+		return nil // the editor may try again
 	case id == "":
 		return fmt.Errorf("%s answered initialize without the header %s, which later requests need", at, ConnectionID)
 	default:
@@ -215,7 +216,7 @@ func (h *overHTTP) greeted(answer *http.Response, asked wire.Frame, message []by
 	return err
 }
 
-// end implements binding: it sends DELETE for the connection.
+// end implements binding. It sends a DELETE for the connection.
 func (h *overHTTP) end() {
 	h.mu.Lock()
 	known := h.connection != ""

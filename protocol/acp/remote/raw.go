@@ -22,7 +22,7 @@ import (
 type Raw struct {
 	// Method is an HTTP method, or Upgrade for a WebSocket.
 	Method string
-	// Header is added to the headers of the profile. An empty value removes a header.
+	// Header overrides the headers of the profile. An empty value removes a header.
 	Header map[string]string
 	Body   []byte
 }
@@ -30,7 +30,7 @@ type Raw struct {
 // Upgrade is the Method of a Raw that opens a WebSocket.
 const Upgrade = "UPGRADE"
 
-// Connection returns the id of the editor's connection over HTTP, or "".
+// Connection returns the id of the editor's connection over HTTP, or "" if there is none.
 func (c *Conn) Connection() string {
 	c.mu.Lock()
 	h, ok := c.way.(*overHTTP)
@@ -43,16 +43,16 @@ func (c *Conn) Connection() string {
 	return h.connection
 }
 
-// Do sends a script's request and returns an entry with the beginning of the answer. If the request opens a stream or a
-// WebSocket, Do keeps reading it until the connection ends. Each message on it becomes an event entry whose Ref is the
-// returned entry.
+// Do sends a request of a script, and returns an entry with the beginning of the response. If the request opens a
+// stream or a WebSocket, Do keeps reading it until the connection ends. Each message on it then becomes an entry of
+// kind Event, whose Ref is the returned entry.
 func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	at, err := c.find()
 	if err != nil {
 		return transcript.Entry{}, err
 	}
 	life, hangUp := context.WithCancel(c.ctx)
-	stop := context.AfterFunc(ctx, hangUp) // until there is an answer
+	stop := context.AfterFunc(ctx, hangUp) // ctx limits the wait for the response only
 	defer stop()
 	if raw.Method == Upgrade {
 		return c.upgrade(life, hangUp, at, raw)
@@ -101,7 +101,7 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	return e, nil
 }
 
-// dress sets the headers of the profile and of the script's request.
+// dress sets the headers of the profile and those of the script's request.
 func (c *Conn) dress(r *http.Request, raw Raw) {
 	r.Header = c.header.Clone()
 	for name, value := range raw.Header {
@@ -188,7 +188,7 @@ func (c *Conn) Frame(ctx context.Context, ref int, text []byte, binary bool) err
 	if binary {
 		kind = websocket.MessageBinary
 	}
-	_ = h.ws.Write(ctx, kind, text) // one that is closed is told by its end
+	_ = h.ws.Write(ctx, kind, text) // if the WebSocket is closed, an entry about its end says so
 	return nil
 }
 
@@ -209,7 +209,7 @@ func (c *Conn) HangUp(ref int) error {
 // Event is the kind of an entry for a message on a stream or WebSocket that a script has opened.
 const Event transcript.Kind = "event"
 
-// event appends a message to the transcript, with the event's id as the member cursor.
+// event appends a message to the transcript. If the event has an id, it is added to the message as the member cursor.
 func (c *Conn) event(ref int, data []byte, id string) {
 	if data = bytes.TrimSpace(data); !json.Valid(data) || id != "" && !bytes.HasPrefix(data, []byte("{")) {
 		c.entry(Event, "", ref, map[string]string{"text": string(data), "cursor": id})

@@ -26,36 +26,37 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Recorder is a proxy between editors and an agent that is a server, over HTTP and WebSockets. It records each message
-// in the transcript, byte for byte, before it passes the message on, and other events on the network too. Each editor's
-// connection has a number, from 0.
+// Recorder is a proxy, over HTTP and WebSockets, between editors and an agent that is a server. It records each
+// message in the transcript, byte for byte, before it passes the message on. It also records other events on the
+// network. Connections of editors are numbered from 0.
 type Recorder struct {
 	log      *transcript.Transcript
 	at       *url.URL
 	client   *http.Client
 	proxy    *httputil.ReverseProxy
 	open     sync.WaitGroup
-	sessions taps // of the streams of sessions
+	sessions taps // readers of the streams of sessions
 
 	mu    sync.Mutex
-	begun int            // connections
-	known map[string]int // connections by their ids
+	begun int            // number of connections so far
+	known map[string]int // numbers of the connections, by connection id
 }
 
 // NewRecorder returns a proxy for the agent at an HTTP URL, which may also serve WebSockets. The proxy accepts only
-// requests for / and for the path of the URL. An agent on this machine gets the Host header that the editor sent.
+// requests for the path / and for the path of the URL. An agent on this machine gets the Host header that the editor
+// sent.
 func NewRecorder(at *url.URL, log *transcript.Transcript) *Recorder {
 	t := &Recorder{log: log, at: at, client: transport.Client(dial), known: map[string]int{}}
-	t.client.Jar = nil // cookies are the editor's
+	t.client.Jar = nil // editors send their own cookies
 	t.proxy = &httputil.ReverseProxy{Transport: t.client.Transport, FlushInterval: -1, ModifyResponse: t.answer,
 		ErrorHandler: t.failed, Rewrite: func(r *httputil.ProxyRequest) {
 			t.aim(r.Out)
-			r.Out.Header.Set("Accept-Encoding", "identity") // what is compressed cannot be recorded as it comes
+			r.Out.Header.Set("Accept-Encoding", "identity") // a compressed body could not be recorded
 		}}
 	return t
 }
 
-// aim changes the URL of a request to that of the agent.
+// aim changes the URL of a request to the URL of the agent.
 func (t *Recorder) aim(r *http.Request) {
 	if r.URL.Path == "/" {
 		r.URL.Path, r.URL.RawPath, r.URL.RawQuery = t.at.Path, t.at.RawPath, t.at.RawQuery
@@ -65,7 +66,7 @@ func (t *Recorder) aim(r *http.Request) {
 	}
 }
 
-// passage is a request that the proxy is passing on.
+// passage is a request that the proxy passes on to the agent.
 type passage struct {
 	conn int
 	exchange
@@ -98,7 +99,7 @@ func (t *Recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
 			return
 		}
-		v, _ := wire.Parse(body) // what is malformed is passed on as it is
+		v, _ := wire.Parse(body) // a malformed message is passed on unchanged
 		f := wire.Classify(v)
 		if p.Message = f.Method; p.Message == "" {
 			p.Message = f.Kind.String()
@@ -124,7 +125,8 @@ func (t *Recorder) begin() int {
 // Wait waits until all requests that the proxy has accepted have ended.
 func (t *Recorder) Wait() { t.open.Wait() }
 
-// answer records the status, headers and body of an answer. It records each event of a stream while the event passes.
+// answer records the status, the headers and the body of a response. If the body is an event stream, each event is
+// recorded when it passes.
 func (t *Recorder) answer(r *http.Response) error {
 	p := r.Request.Context().Value(passageKey{}).(*passage)
 	if id := r.Header.Get(ConnectionID); id != "" && p.Message == "initialize" {
@@ -168,7 +170,7 @@ func (t *Recorder) answer(r *http.Response) error {
 		note(t.log, p.conn, transcript.Closed, p.session, opening.Seq, e)
 	}}
 	in.Reader, in.heard = sse.NewReader(body.Feed()), func(e sse.Event) {
-		if p.session == "" { // what the agent wrote to the stream of a session before this passes first
+		if p.session == "" { // events that the agent wrote earlier to the streams of sessions pass first
 			wait, cancel := context.WithTimeout(r.Request.Context(), time.Second)
 			defer cancel()
 			t.sessions.drained(wait)
@@ -179,8 +181,8 @@ func (t *Recorder) answer(r *http.Response) error {
 	return nil
 }
 
-// numbered returns the headers to record, with the connection's number instead of its id, because anyone with the id
-// can use the connection.
+// numbered returns the headers to record. The connection id is replaced with the number of the connection, because
+// anyone who knows the id can use the connection.
 func numbered(h http.Header, conn int) map[string]string {
 	all := told(h)
 	if name := strings.ToLower(ConnectionID); all[name] != "" {
@@ -195,7 +197,7 @@ type events struct {
 	heard func(sse.Event)
 }
 
-// Step implements the reader of sse.Passing.
+// Step reads the next event for sse.Passing.
 func (s *events) Step() error {
 	e, complete, err := s.Reader.Step()
 	if complete && err == nil {
@@ -204,7 +206,7 @@ func (s *events) Step() error {
 	return err
 }
 
-// failed handles a request that the agent does not answer.
+// failed records a request that the agent did not answer, and answers the editor with an error.
 func (t *Recorder) failed(w http.ResponseWriter, r *http.Request, err error) {
 	p := r.Context().Value(passageKey{}).(*passage)
 	p.Problem = problem(err)
@@ -212,18 +214,19 @@ func (t *Recorder) failed(w http.ResponseWriter, r *http.Request, err error) {
 	http.Error(w, "the agent cannot be reached: "+p.Problem, http.StatusBadGateway)
 }
 
-// ofTheSocket are the headers that belong to one WebSocket and must not be passed on to the other.
+// ofTheSocket has the headers that belong to one WebSocket and must not be copied to the other.
 var ofTheSocket = []string{"Connection", "Upgrade", "Sec-Websocket-Key", "Sec-Websocket-Version",
 	"Sec-Websocket-Extensions", "Sec-Websocket-Protocol", "Sec-Websocket-Accept"}
 
-// own returns the headers except those in ofTheSocket.
+// own returns the headers without those in ofTheSocket.
 func own(h http.Header) http.Header {
 	h = h.Clone()
 	maps.DeleteFunc(h, func(name string, _ []string) bool { return slices.Contains(ofTheSocket, name) })
 	return h
 }
 
-// socket connects two WebSockets. Each has its own compression, pings and fragments.
+// socket opens a WebSocket to the agent and connects it with the editor's WebSocket. Each of the two has its own
+// compression, pings and fragments.
 func (t *Recorder) socket(w http.ResponseWriter, r *http.Request) {
 	to := r.Clone(r.Context())
 	t.aim(to)
@@ -246,7 +249,7 @@ func (t *Recorder) socket(w http.ResponseWriter, r *http.Request) {
 	}
 	defer func() { _ = agent.CloseNow() }()
 	maps.Copy(w.Header(), own(answer.Header))
-	accept := &websocket.AcceptOptions{InsecureSkipVerify: true} // the agent has looked at the origin
+	accept := &websocket.AcceptOptions{InsecureSkipVerify: true} // the agent has checked the origin
 	if agent.Subprotocol() != "" {
 		accept.Subprotocols = []string{agent.Subprotocol()}
 	}
@@ -280,8 +283,7 @@ func (t *Recorder) socket(w http.ResponseWriter, r *http.Request) {
 	<-over
 }
 
-// passed passes messages on until the socket from ends. Then it closes the socket to in the same way and returns the
-// reason.
+// passed passes messages on until from is closed. Then it closes to in the same way, and returns the reason.
 func passed(ctx context.Context, from, to *websocket.Conn, heard func(data []byte, binary bool)) error {
 	from.SetReadLimit(maxMessage)
 	for {
@@ -294,7 +296,7 @@ func passed(ctx context.Context, from, to *websocket.Conn, heard func(data []byt
 		switch {
 		case err == nil:
 			continue
-		case !errors.As(err, &frame): // without a close frame the other side gets none
+		case !errors.As(err, &frame): // without a close frame from one side, the other side gets none either
 		case frame.Code == websocket.StatusNoStatusRcvd:
 			_ = to.Close(websocket.StatusNormalClosure, "")
 		default:

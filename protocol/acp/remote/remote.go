@@ -1,5 +1,5 @@
-// Package remote connects to an ACP agent that is a server, over Streamable HTTP or a WebSocket, as the RFD for this
-// transport describes. The transcript records which stream each message used and what happened on the network. The
+// Package remote connects to an ACP agent that is a server, over Streamable HTTP or a WebSocket, as the RFD about this
+// transport describes. The transcript records on which stream each message came, and what happened on the network. The
 // messages are the same as those of an agent on stdio.
 package remote
 
@@ -40,7 +40,7 @@ const (
 	upgradePatience = 10 * time.Second
 	postPatience    = time.Minute
 	endPatience     = 2 * time.Second
-	// maxMessage is the size of the longest message that is accepted, in bytes.
+	// maxMessage is the maximum size of a message, in bytes.
 	maxMessage = 64 << 20
 )
 
@@ -53,28 +53,28 @@ type Conn struct {
 	taps
 
 	items chan item
-	rests chan struct{} // takes a value while the reader waits
+	rests chan struct{} // receives a value whenever the reader waits for a message
 	last  item
-	over  chan struct{} // closed when nothing more is to be received
+	over  chan struct{} // closed when no more messages will come
 	dead  chan struct{} // closed by Close
 	ctx   context.Context
 	abort context.CancelFunc
 
 	finding sync.Mutex // guards at
-	at      *url.URL   // where the agent listens; nil until that is known
+	at      *url.URL   // where the agent listens; nil while unknown
 
-	part    []byte // a message whose end has not been sent
+	part    []byte // a message whose end has not come yet
 	sending sync.Mutex
-	running sync.WaitGroup // what receives
+	running sync.WaitGroup // goroutines that receive messages
 
 	mu    sync.Mutex
 	way   binding // nil until the URL is known
-	ended bool    // nothing more is sent
-	gone  bool    // the server is no more
-	final bool    // nothing more begins to receive
-	why   error   // why nothing more is to be received; nil is the end
+	ended bool    // the editor sends no more messages
+	gone  bool    // the server has exited
+	final bool    // no new goroutine may receive messages
+	why   error   // error that ended the connection, or nil
 	once  sync.Once
-	held  map[int]*held // what a script has opened, by the Seq of its entry
+	held  map[int]*held // streams and WebSockets that a script has opened, by Seq of their entry
 }
 
 // binding is one of the two ways to connect to an agent.
@@ -88,13 +88,13 @@ type binding interface {
 // item is a received message.
 type item struct {
 	data    []byte
-	size    int // if not all of it was kept
+	size    int // size of the message if data has only a part of it, else 0
 	stream  int
-	problem string // why it is no message, whatever is in it
+	problem string // why this is not a valid message, whatever data has
 }
 
-// At returns a connection to the agent at a URL, which may begin with $PRINTED. The headers are sent with each
-// request.
+// At returns a connection to the agent at a URL, which may begin with $PRINTED if the agent prints its address. The
+// headers are sent with each request.
 func At(url string, headers map[string]string) *Conn {
 	c := &Conn{given: transport.Address(url), header: http.Header{}, items: make(chan item),
 		rests: make(chan struct{}), over: make(chan struct{}), dead: make(chan struct{})}
@@ -129,7 +129,7 @@ func (c *Conn) find() (*url.URL, error) {
 	return at, nil
 }
 
-// reach begins the connection, with the binding for the scheme of the URL.
+// reach opens the connection if it is not open yet. The scheme of the URL selects the binding.
 func (c *Conn) reach() (binding, error) {
 	c.mu.Lock()
 	way, over := c.way, c.gone || c.ended
@@ -155,7 +155,8 @@ func (c *Conn) reach() (binding, error) {
 	return way, nil
 }
 
-// Send sends each complete message after the agent has accepted the previous one.
+// Send sends the complete messages among the bytes received so far. It sends each message after the agent has accepted
+// the previous one. An incomplete message waits for more bytes.
 func (c *Conn) Send(b []byte) (waited bool, err error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()
@@ -167,7 +168,7 @@ func (c *Conn) Send(b []byte) (waited bool, err error) {
 		}
 		c.part = bytes.Clone(rest)
 		if len(bytes.TrimSpace(line)) == 0 {
-			continue // as an agent on stdio ignores it
+			continue // an agent on stdio ignores empty lines too
 		}
 		way, err := c.reach()
 		if err == nil {
@@ -180,7 +181,7 @@ func (c *Conn) Send(b []byte) (waited bool, err error) {
 	}
 }
 
-// put passes a message to the reader. It waits until the reader is ready.
+// put passes a message to Receive, and waits until Receive takes it.
 func (c *Conn) put(it item) {
 	select {
 	case c.items <- it:
@@ -219,7 +220,7 @@ func (c *Conn) Append(t *transcript.Transcript, conn int, _ wire.Line) transcrip
 	return t.AppendReceived(conn, it.stream, it.data, it.size)
 }
 
-// stop ends the connection. After the last message, Receive returns why, or io.EOF if why is nil.
+// stop ends the connection. When all messages are read, Receive returns why, or io.EOF if why is nil.
 func (c *Conn) stop(why error) {
 	c.once.Do(func() {
 		c.mu.Lock()
@@ -236,7 +237,7 @@ func (c *Conn) stop(why error) {
 	})
 }
 
-// receive runs f, which receives messages, in a goroutine. It does nothing if the connection has ended.
+// receive runs f in a goroutine that receives messages. It does nothing if the connection has ended.
 func (c *Conn) receive(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -245,14 +246,14 @@ func (c *Conn) receive(f func()) {
 	}
 }
 
-// ending reports whether the editor will send no more messages. Streams may then end without being opened again.
+// ending reports whether the editor will send no more messages. A stream that ends then need not be reopened.
 func (c *Conn) ending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ended || c.gone
 }
 
-// CloseSend tells the agent that the connection is over. Messages that the agent has sent are still received.
+// CloseSend tells the agent that the connection ends. Messages that the agent has already sent are still received.
 func (c *Conn) CloseSend() error {
 	c.mu.Lock()
 	way, was := c.way, c.ended || c.gone
@@ -265,7 +266,7 @@ func (c *Conn) CloseSend() error {
 	return nil
 }
 
-// Gone gives the streams of a server that has exited one second to end by themselves.
+// Gone must be called when the server has exited. It gives the streams one second to end by themselves.
 func (c *Conn) Gone() {
 	c.mu.Lock()
 	c.gone = true
@@ -276,7 +277,7 @@ func (c *Conn) Gone() {
 	timer.Stop()
 }
 
-// Close ends a waiting Receive.
+// Close ends the connection at once, and a waiting Receive with it.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	select {
@@ -291,7 +292,7 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Unread returns false, because the number is not known for a network connection.
+// Unread returns false: for a network connection, the number of unread bytes is not known.
 func (c *Conn) Unread() (n int, ok bool) { return 0, false }
 
 // Drained implements transport.Transport.
@@ -300,7 +301,7 @@ func (c *Conn) Drained() (done <-chan struct{}, ok bool) {
 	go func() {
 		defer close(all)
 		c.taps.drained(c.ctx)
-		select { // the last of it is in the transcript when the reader is back
+		select { // when the reader waits again, its last message is in the transcript
 		case <-c.rests:
 		case <-c.over:
 		case <-c.dead:
@@ -309,7 +310,7 @@ func (c *Conn) Drained() (done <-chan struct{}, ok bool) {
 	return all, true
 }
 
-// tap is a TCP connection that can tell when everything received on it has been read.
+// tap is a TCP connection that reports when everything received on it has been read.
 type tap struct {
 	net.Conn
 	in     *pipe.Reader
@@ -342,7 +343,7 @@ func (t *tap) Close() error {
 	return t.Conn.Close()
 }
 
-// drained waits until everything received on the connection has been read, or ctx ends.
+// drained waits until everything received on the connection has been read, or until ctx ends.
 func (t *tap) drained(ctx context.Context) {
 	if t == nil || t.in == nil {
 		return
@@ -358,8 +359,8 @@ func (t *tap) drained(ctx context.Context) {
 	}
 }
 
-// tapped returns a context for a request. It sets found to the request's connection, and closes freed when the answer
-// has been read.
+// tapped returns a context for a request. The request sets found to its connection. It closes freed when the response
+// has been read completely.
 func tapped(ctx context.Context, found **tap, freed chan struct{}) context.Context {
 	var once sync.Once
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -374,13 +375,13 @@ func tapped(ctx context.Context, found **tap, freed chan struct{}) context.Conte
 	})
 }
 
-// taps are the taps of the open streams.
+// taps has the connections of the open streams.
 type taps struct {
 	guard sync.Mutex
 	open  map[*tap]bool
 }
 
-// watch adds a tap to the open ones, or removes it.
+// watch adds the connection of a stream if on is true; otherwise it removes the connection.
 func (s *taps) watch(t *tap, on bool) {
 	if t == nil {
 		return
@@ -395,7 +396,7 @@ func (s *taps) watch(t *tap, on bool) {
 	}
 }
 
-// drained waits until everything received on the streams has been read, or ctx ends.
+// drained waits until everything received on the streams has been read, or until ctx ends.
 func (s *taps) drained(ctx context.Context) {
 	s.guard.Lock()
 	open := slices.Collect(maps.Keys(s.open))
@@ -405,7 +406,7 @@ func (s *taps) drained(ctx context.Context) {
 	}
 }
 
-// problem returns an error's text without the URL, which may be a secret.
+// problem returns the text of an error without the URL, which may be a secret.
 func problem(err error) string {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -413,7 +414,7 @@ func problem(err error) string {
 	return err.Error()
 }
 
-// told returns the headers that an entry records, all of them without secrets.
+// told returns the headers that an entry records. None of them is secret.
 func told(h http.Header) map[string]string {
 	all := map[string]string{}
 	for name, values := range h {
@@ -427,7 +428,8 @@ func told(h http.Header) map[string]string {
 	return all
 }
 
-// ending returns how a stream or WebSocket ended. life ends when the client hangs up.
+// ending returns how a stream or WebSocket ended. life is the context that the client cancels when it hangs up. socket
+// says that err comes from a WebSocket.
 func ending(life context.Context, err error, socket bool) ended {
 	var frame websocket.CloseError
 	switch {

@@ -12,15 +12,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// socket is the binding for WebSockets: a text frame for each message.
+// socket is the binding for WebSockets. Each message is one text frame.
 type socket struct {
 	c   *Conn
 	ws  *websocket.Conn
 	seq int
 }
 
-// upgraded opens a WebSocket. If this program started the server, upgraded retries for a while, because the server may
-// listen before it accepts WebSockets.
+// upgraded opens a WebSocket. If this program started the server, upgraded retries for up to upgradePatience: the
+// server may listen before it accepts WebSockets.
 func (c *Conn) upgraded(ctx context.Context, at *url.URL, o *websocket.DialOptions) (*websocket.Conn, *http.Response,
 	error) {
 	for until := time.Now().Add(upgradePatience); ; {
@@ -73,7 +73,7 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 	return s, nil
 }
 
-// inBinary is the description of a message that came in a binary frame.
+// inBinary says what is wrong with a message in a binary frame.
 const inBinary = "the message came in a binary frame, but must come in a text frame"
 
 // read receives messages until the WebSocket ends.
@@ -101,11 +101,11 @@ func (s *socket) send(line []byte) error {
 	return nil
 }
 
-// end implements binding: it closes the WebSocket once a ping was answered, which proves that all messages on their way
-// have arrived.
+// end implements binding. It sends a ping, and closes the WebSocket after the answer, which proves that all earlier
+// messages have arrived.
 func (s *socket) end() {
 	ctx, cancel := context.WithTimeout(s.c.ctx, endPatience)
 	defer cancel()
-	_ = s.ws.Ping(ctx) // one that is lost needs none
+	_ = s.ws.Ping(ctx) // if the connection is lost, no ping is needed
 	_ = s.ws.Close(websocket.StatusNormalClosure, "")
 }

@@ -23,21 +23,21 @@ type stream struct {
 	body    *fragile
 	in      *sse.Reader
 	tap     *tap
-	last    string // the id of its latest event
+	last    string // id of the latest event
 	life    context.Context
 	hangUp  context.CancelFunc
-	done    bool   // the session has ended, and the stream with it
-	later   []item // news of a session that is being opened
+	done    bool   // the session has ended, so the stream is not reopened
+	later   []item // updates to deliver after the answer that opens the session; see news
 	events  int
 	over    chan struct{}
-	freed   chan struct{} // closed when the stream has left its connection
+	freed   chan struct{} // closed when the stream no longer uses its connection
 }
 
-// drained waits until everything received on the stream has been read.
+// drained waits until everything received on the stream has been read, or until ctx ends.
 func (s *stream) drained(ctx context.Context) {
 	s.tap.drained(ctx)
 	select {
-	case <-s.freed: // the client itself reads the connection, until another request needs it
+	case <-s.freed: // the HTTP client reads the connection until another request needs it
 	case <-s.tap.closed:
 	default:
 		return
@@ -53,7 +53,7 @@ func (s *stream) ends(ctx context.Context) {
 	}
 }
 
-// opened opens a stream and starts to read it.
+// opened opens a stream and starts to read it. The stream is nil if connect returns nil.
 func (h *overHTTP) opened(session, since string) (*stream, error) {
 	s, err := h.connect(session, since)
 	if s != nil {
@@ -62,7 +62,8 @@ func (h *overHTTP) opened(session, since string) (*stream, error) {
 	return s, err
 }
 
-// connect opens a stream. It returns nil if that stream is already open, or if the server refuses a session's stream.
+// connect opens a stream. It returns nil if the stream is already open, if the connection is ending, or if the server
+// refuses the stream of a session.
 func (h *overHTTP) connect(session, since string) (*stream, error) {
 	h.opening.Lock()
 	defer h.opening.Unlock()
@@ -121,7 +122,8 @@ func (h *overHTTP) connect(session, since string) (*stream, error) {
 	return s, nil
 }
 
-// pump receives the messages of a stream until the stream ends. Then pump opens it again, unless the connection ends.
+// pump receives the messages of a stream until the stream ends. Then the stream is reopened, unless the connection is
+// ending.
 func (h *overHTTP) pump(s *stream) {
 	for {
 		e, err := s.in.Next()
@@ -135,13 +137,13 @@ func (h *overHTTP) pump(s *stream) {
 		h.cursors = h.cursors || e.ID != ""
 		h.mu.Unlock()
 		if len(e.Data) == 0 {
-			continue // a keep-alive, which has no message
+			continue // a keep-alive without a message
 		}
 		h.received(s, item{data: e.Data, size: e.Size, stream: s.seq})
 	}
 }
 
-// received handles a message and passes it to the reader.
+// received passes a message to the reader, in an order that fits the messages on other streams.
 func (h *overHTTP) received(s *stream, it item) {
 	v, _ := wire.Parse(it.data)
 	f := wire.Classify(v)
@@ -165,7 +167,7 @@ func (h *overHTTP) received(s *stream, it item) {
 		}
 		return
 	}
-	// Two streams have no common order, but messages that the agent wrote earlier to the session's stream have
+	// Two streams have no common order. But messages that the agent wrote earlier to the streams of sessions have
 	// arrived.
 	h.mu.Lock()
 	others := lists.Having(maps.Values(h.streams), func(other *stream) bool { return other != s })
@@ -183,7 +185,7 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 	var fresh []*stream
 	for _, session := range wanted {
-		if s, _ := h.connect(session, ""); s != nil { // an error is in the log, and comes again
+		if s, _ := h.connect(session, ""); s != nil { // an error is in the log and comes again
 			fresh = append(fresh, s)
 		}
 	}
@@ -211,8 +213,8 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 }
 
-// settled waits until a stream that the server refused before session/load has delivered the history. Nothing marks the
-// end of the history, so settled waits until no event has come for a moment.
+// settled waits until the history has come on a stream that the server refused before session/load. Nothing marks the
+// end of the history, so settled waits until no event has come for 100 ms.
 func (h *overHTTP) settled(s *stream) {
 	for last := -1; ; {
 		h.mu.Lock()
@@ -232,12 +234,12 @@ func (h *overHTTP) settled(s *stream) {
 	}
 }
 
-// news are the updates that agents send after they have opened a session. They may arrive before the answer that opens
-// the session, because that comes on another stream. They are passed on after the answer, as on stdio.
+// news has the updates that agents send after they have opened a session. They may arrive before the answer that opens
+// the session, because that answer comes on another stream. They are delivered after the answer, as on stdio.
 var news = []string{"available_commands_update", "usage_update", "session_info_update", "current_mode_update",
 	"config_option_update"}
 
-// flush passes the news of a session to the reader.
+// flush delivers the updates of a session that were held back; see news.
 func (h *overHTTP) flush(s *stream) {
 	h.mu.Lock()
 	later := s.later
@@ -248,7 +250,7 @@ func (h *overHTTP) flush(s *stream) {
 	}
 }
 
-// leave ends the stream of a session if a message reports the end of that session.
+// leave ends the stream of a session if a message is the answer to the close or deletion of that session.
 func (h *overHTTP) leave(f wire.Frame) {
 	if f.Kind != wire.Response {
 		return
@@ -264,7 +266,7 @@ func (h *overHTTP) leave(f wire.Frame) {
 	}
 }
 
-// close records the end of a stream, and opens the stream again if necessary.
+// close records the end of a stream, and reopens the stream if necessary.
 func (h *overHTTP) close(s *stream, err error) {
 	s.body.Close()
 	defer s.hangUp()
@@ -287,6 +289,6 @@ func (h *overHTTP) close(s *stream, err error) {
 		return
 	}
 	if !h.again(s) && s.session == "" {
-		h.c.stop(nil) // without it, nothing can be answered
+		h.c.stop(nil) // without this stream, the editor gets no answers
 	}
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Trouble is a network failure that the editor's connection suffers once.
+// Trouble is a simulated network failure, which happens once to the editor's connection.
 type Trouble string
 
-// These are the troubles for the next request and for the next event.
+// These are the failures. The first five hit the next request, the last two the next event.
 const (
-	Lost        Trouble = "lost"        // the request breaks off before the agent has it; the editor sends it again
-	Unavailable Trouble = "unavailable" // a gateway answers it with 503; the editor sends it again
-	Expired     Trouble = "expired"     // a gateway answers it with 401; the editor, let in anew, sends it again
-	Unanswered  Trouble = "unanswered"  // the agent has it, and its answer breaks off; the editor cannot know
-	Doubled     Trouble = "doubled"     // the agent gets it twice
-	Cut         Trouble = "cut"         // the stream breaks off within the event; the editor resumes it
-	Ended       Trouble = "ended"       // the stream ends behind the event; the editor resumes it
+	Lost        Trouble = "lost"        // the request is cut off before the agent has received it; the editor sends it again
+	Unavailable Trouble = "unavailable" // a gateway answers the request with 503; the editor sends it again
+	Expired     Trouble = "expired"     // a gateway answers the request with 401; the editor sends it again
+	Unanswered  Trouble = "unanswered"  // the agent has received the request, but its response is lost
+	Doubled     Trouble = "doubled"     // the agent receives the request twice
+	Cut         Trouble = "cut"         // the stream is cut off within the event; the editor resumes it
+	Ended       Trouble = "ended"       // the stream ends after the event; the editor resumes it
 )
 
 var (
@@ -32,11 +32,11 @@ var (
 	ofStreams  = []Trouble{Cut, Ended}
 )
 
-// Troubles returns all troubles.
+// Troubles returns all failures.
 func Troubles() []Trouble { return slices.Concat(ofRequests, ofStreams) }
 
-// ErrNoCursors is the error for streams that cannot be resumed. A cut may then lose messages, which the protocol
-// allows.
+// ErrNoCursors is the error for a failure of a stream that cannot be resumed. Such a failure may lose messages, which
+// the protocol allows.
 var ErrNoCursors = errors.New("a cut stream cannot be resumed: the agent's events have no ids")
 
 // Trouble causes a network failure at the next request or event of the HTTP connection.
@@ -56,7 +56,8 @@ func (c *Conn) Trouble(t Trouble) error {
 	return nil
 }
 
-// meets removes and returns the next Trouble of some kinds, or "".
+// meets returns the next planned failure of one of the kinds, and removes it from the plan. It returns "" if there is
+// none.
 func (h *overHTTP) meets(kinds []Trouble) (t Trouble) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -71,8 +72,8 @@ func (h *overHTTP) meets(kinds []Trouble) (t Trouble) {
 // errUnanswered says that the agent received a request but its answer was lost.
 var errUnanswered = errors.New("the answer broke off")
 
-// post posts a message. It posts the message again if the network reports that the agent did not receive it, and for
-// the trouble Doubled.
+// post posts a message, and simulates a planned failure. It posts the message again if the failure tells the editor
+// that the agent did not receive the message, and also for Doubled.
 func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exchange) (*http.Response, error) {
 	do := func(body io.Reader) (*http.Response, error) {
 		r, err := h.request(ctx, http.MethodPost, session, line)
@@ -115,16 +116,16 @@ func (h *overHTTP) post(ctx context.Context, session string, line []byte, x exch
 	return do(nil)
 }
 
-// broken is the reader that ends a body which the network cuts off.
+// broken is the end of a request body that the network cuts off: it returns an error.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("the connection broke off") }
 
-// fragile is the body of a stream in which a trouble may happen.
+// fragile is the body of a stream in which a failure may be simulated.
 type fragile struct {
 	io.ReadCloser
 	h    *overHTTP
-	last *string // the id of the latest event
+	last *string // id of the latest event
 	met  Trouble
 	dead error
 }
@@ -135,7 +136,7 @@ func (f *fragile) Read(p []byte) (int, error) {
 	}
 	n, err := f.ReadCloser.Read(p)
 	event, _, whole := bytes.Cut(p[:n], []byte("\n\n"))
-	if !bytes.Contains(event, []byte("data:")) || *f.last == "" { // nobody would miss it, or nobody could resume it
+	if !bytes.Contains(event, []byte("data:")) || *f.last == "" { // keep-alives are not worth a failure, and without an id no event can be resumed
 		return n, err
 	}
 	switch f.met = f.h.meets(ofStreams); f.met {
@@ -144,15 +145,15 @@ func (f *fragile) Read(p []byte) (int, error) {
 		n, err = len(event)/2, f.ReadCloser.Close()
 	case Ended:
 		f.dead = io.EOF
-		if err = f.ReadCloser.Close(); whole { // what came with it comes again
+		if err = f.ReadCloser.Close(); whole { // later data in p comes again on the resumed stream
 			n = len(event) + 2
 		}
 	}
 	return n, err
 }
 
-// again reopens a stream that has ended. It retries for a while, because the server may not have noticed yet that the
-// old stream is gone.
+// again reopens a stream that has ended, and reports whether it succeeded. While the server believes that the old
+// stream is still read, again retries for about two seconds.
 func (h *overHTTP) again(s *stream) bool {
 	for range 40 {
 		next, err := h.opened(s.session, s.last)

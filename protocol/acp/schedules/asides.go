@@ -12,7 +12,8 @@ import (
 //go:embed asides.txt
 var besides string
 
-// asides returns the table of acts that an editor adds while turns run, with its conditions and parts.
+// asides returns the table of acts that an editor may add while turns run. The functions here give the conditions,
+// values and parts to which the table refers by name.
 func asides() *sweep.Acts[*orderWriter] {
 	t := &sweep.Acts[*orderWriter]{
 		Flags: []string{"cancels", "cancels-other", "slow"},
@@ -38,7 +39,7 @@ func asides() *sweep.Acts[*orderWriter] {
 	return t.Read(besides)
 }
 
-// setOption sets an option of the session to its current value.
+// setOption sets an option of the target's session to the value that it already has.
 func (w *orderWriter) setOption() {
 	kind := ""
 	if w.version.stateEnds {
@@ -53,7 +54,7 @@ func (w *orderWriter) set(method, params string) {
 		script.Quote(`", `+params+`}`)))
 }
 
-// cancel cancels the session's turn, or cancels an idle session.
+// cancel cancels a session. If a turn of the session runs, it records how surely the turn must end as cancelled.
 func (w *orderWriter) cancel(session string) {
 	w.Key("cancel %s", session)
 	t := w.open(session)
@@ -64,10 +65,10 @@ func (w *orderWriter) cancel(session string) {
 	if !t.contested && t.held() {
 		t.cancelled = surelyCancelled
 	}
-	t.asked = false // the editor answers what is open
+	t.asked = false // the editor answers open permission requests when it cancels
 }
 
-// request sends a request that the editor may send at any time, without waiting for the answer.
+// request sends a request that an editor may send at any time, and does not wait for the answer.
 func (w *orderWriter) request(method string, params script.Word) {
 	if w.open(w.Seen.Session) == nil && !w.begun() {
 		w.bad = true // no session is open yet
@@ -83,7 +84,7 @@ func (w *orderWriter) begun() bool {
 }
 
 // second sends a prompt to a session whose turn still runs. The agent may refuse the prompt, work on it later, or work
-// on it instead. Therefore only some answer to the first prompt is awaited.
+// on it instead of the first prompt. So the scenario awaits any answer to the first prompt.
 func (w *orderWriter) second() {
 	t := w.open(w.Seen.Session)
 	if t == nil || t.contested {
@@ -107,7 +108,7 @@ func (w *orderWriter) takeBack() {
 	w.Key("cancel-request %s", t.name)
 }
 
-// contest records that the turn may continue in more than one way.
+// contest records that the turn may now continue in more than one way.
 func (w *orderWriter) contest(t *turnState) {
 	t.contested = true
 	if w.asks {

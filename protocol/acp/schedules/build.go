@@ -15,15 +15,15 @@ type builder struct {
 	*sweep.Builder
 	*noted
 	version version
-	asking  bool // a permission is open, named ASK
+	asking  bool // a permission request is open, named ASK
 	request bool // a request is open, named REQ
-	joined  bool // writes are held back
+	joined  bool // the prompt's write is delayed and joined with the next write
 }
 
-// lead writes all lines that lead up to the point.
+// lead writes all lines before the act at the point.
 func (b *builder) lead() {
 	p, t := b.Point, b.Seen.Turn
-	b.Add("tag cancel") // so that it stays open for late frames
+	b.Add("tag cancel") // keeps the run open for late frames
 	lines := before(b.Script, t)
 	if p.Kind == atTerminal {
 		lines = slices.DeleteFunc(lines, func(l *script.Line) bool { return l.Is("terminal") })
@@ -63,7 +63,7 @@ func (b *builder) lead() {
 	b.reach()
 }
 
-// holding returns the model's turn, with a gate or a failure at the point.
+// holding returns the model's part of the turn, with a gate or a failure at the point.
 func (b *builder) holding() fakellm.TurnNode {
 	p, plain := b.Point, sweep.Plain(b.Script.Spoken.Turns[b.Seen.Nth])
 	model := plain
@@ -90,7 +90,8 @@ func (b *builder) holding() fakellm.TurnNode {
 	return model
 }
 
-// beside adds the opening of a second session to the lines before the point. Both sessions share a process and set-up.
+// beside adds the opening of a second session to the lines before the point. Both sessions share the agent's process
+// and the set-up lines.
 func (b *builder) beside(before []*script.Line) []*script.Line {
 	with, main := b.Point.With, b.Seen.Session
 	sets := func(l *script.Line) bool { return setsUp(b.Script, l) }
@@ -99,8 +100,8 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	if with != nil && of(with.Seen).asked > 0 && len(permits(b.Script)) == 0 {
 		b.Lines = append(b.Lines, permits(with.Script)...)
 	}
-	// The line goes after any restart and initialize: a restart ends the process of earlier sessions, and version 2
-	// accepts no request before initialize.
+	// The new line goes after any restart and initialize: a restart ends the process of earlier sessions, and version
+	// 2 accepts no other request before initialize.
 	at := 0
 	for i, l := range before {
 		if l.Is("restart") || l.Is("initialize") || l.Is("authenticate") {
@@ -109,14 +110,14 @@ func (b *builder) beside(before []*script.Line) []*script.Line {
 	}
 	before = slices.Insert(before, at, script.New("session new the_other"))
 	b.Keep["session new the_other"] = true
-	// Without a line that opens the target's session, open it here. A script that loads the session has such a line.
+	// If no line opens the target's session, open it here. A script that loads the session has such a line.
 	if !slices.ContainsFunc(before, func(l *script.Line) bool { return opensSession(l) == main }) {
 		before = slices.Insert(before, at+1, script.New("session new %s", main))
 	}
 	return before
 }
 
-// named returns the name of the target's session if lines must contain it, else "".
+// named returns the name of the target's session if script lines must give it, else "".
 func (b *builder) named() string {
 	if name := b.Seen.Session; b.Point.Kind == atSecond || name != "main" {
 		return name
@@ -124,7 +125,8 @@ func (b *builder) named() string {
 	return ""
 }
 
-// session returns the option session= with the target's session if a pattern needs it: if another turn has ended.
+// session returns the option session= for patterns that must name the target's session, because the scenario has turns
+// of other sessions. Otherwise it returns the zero Word.
 func (b *builder) session() script.Word {
 	another := func(l *script.Line) bool { return l.Says("session", "new", "yet_another") }
 	if b.Point.Kind == atSecond || slices.ContainsFunc(b.Lines, another) {
@@ -133,7 +135,7 @@ func (b *builder) session() script.Word {
 	return script.Word{}
 }
 
-// restart restarts the agent and logs in again, because each new process requires a login.
+// restart restarts the agent, and logs in again if the scenario logged in: each new process requires a login.
 func (b *builder) restart() {
 	b.Key("restart")
 	for _, l := range before(b.Script, b.Seen.Turn) {
@@ -143,7 +145,7 @@ func (b *builder) restart() {
 	}
 }
 
-// reach waits until the turn has reached the point.
+// reach writes lines that wait until the turn has reached the point.
 func (b *builder) reach() {
 	p := b.Point
 	switch p.Kind {
@@ -179,7 +181,7 @@ func (b *builder) reach() {
 		all[len(all)-1].As = script.Text("REQ")
 		b.request = true
 	case atTool:
-		if b.version.stateEnds { // whose acts name the call
+		if b.version.stateEnds { // acts of version 2 name the call
 			all[len(all)-1].As = script.Text("CALL")
 		}
 	case atTerminal:
@@ -210,8 +212,8 @@ func (b *builder) finish() {
 	b.Release()
 }
 
-// replies answers the held request. The editor must answer even in a cancelled turn, because the agent may wait for
-// that.
+// replies answers the open request. The editor must answer even if the turn was cancelled, because the agent may wait
+// for the answer.
 func (b *builder) replies() {
 	if b.request {
 		b.Add("answer REQ error=-32603")
@@ -219,8 +221,8 @@ func (b *builder) replies() {
 	b.request = false
 }
 
-// stopped returns how a turn that was cancelled in time must end. In version 2 the agent answers with an error if the
-// prompt is not part of the conversation yet.
+// stopped returns how a turn that was cancelled in time must end. In version 2, the agent answers with an error if it
+// has not yet accepted the prompt.
 func (b *builder) stopped() string {
 	early := []sweep.PointKind{atWrite, atOnce, atGate, atSecond}
 	if b.version.stateEnds && slices.Contains(early, b.Point.Kind) {
@@ -229,19 +231,19 @@ func (b *builder) stopped() string {
 	return "cancelled"
 }
 
-// closed returns how the turn of a closed session may end.
+// closed returns how the turn may end after its session was closed.
 func (b *builder) closed() string {
 	switch p := b.Point; {
 	case p.Kind == atWrite, p.Kind == atOnce, p.Kind == atSecond && p.Merge == nil:
-		return "cancelled|error" // the agent may take up the close before the prompt
+		return "cancelled|error" // the agent may handle the close before the prompt
 	case open(p):
 		return b.stopped()
 	}
 	return anyEnd(b.Seen)
 }
 
-// again sends a further prompt, which must work, and ends the other session's turn. If the turn asked for a permission,
-// it repeats the whole turn, because effects of a cancel may show only there.
+// again sends a further prompt, which must work, and ends the other session's turn. If the turn asked for a
+// permission, the further prompt repeats the whole turn, because a cancel may show its effect only then.
 func (b *builder) again(l *script.Line) {
 	requirement, session := "", ""
 	for _, w := range l.Words {
@@ -286,7 +288,7 @@ func (b *builder) elsewhere() {
 	b.Lines = append(b.Lines, with.Effective()...)
 }
 
-// otherText returns the prompt of the other session.
+// otherText returns the prompt that the other session gets.
 func (b *builder) otherText() script.Word {
 	if with := b.Point.With; with != nil {
 		return with.Seen.Turn.Text
@@ -294,7 +296,7 @@ func (b *builder) otherText() script.Word {
 	return b.Own("Keep talking elsewhere.")
 }
 
-// otherWords returns the prompt of the other session in the form that a pattern needs.
+// otherWords returns the other session's prompt without quotes and full stop, for use in a pattern.
 func (b *builder) otherWords() string { return strings.Trim(b.otherText().Raw(), "'.") }
 
 // untouched writes checks that files are unchanged.
@@ -314,7 +316,7 @@ func (b *builder) untouched(files []sweep.Effect) {
 	}
 }
 
-// once inserts, before the prompt, a permit line that answers the point's permission request.
+// once inserts, before the prompt, a permit line with the editor's answer to the point's permission request.
 func (b *builder) once(choice string) {
 	l := script.New("permit %s", choice)
 	b.Keep[l.String()] = true

@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// inChain lists the commands that allow a further schedule in the chain: they name the sessions that they open, and
-// undo their changes.
+// inChain has the commands that a schedule may use if it shares a process with others. Sessions that these commands
+// open are named, and changes that they make are undone.
 var inChain = []string{"session", "prompt", "await", "release", "cancel", "cancel-request", "check", "text", "saw",
 	"model", "group", "stall", "request", "same-history", "write-shape"}
 
@@ -21,15 +21,15 @@ var inChain = []string{"session", "prompt", "await", "release", "cancel", "cance
 var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "nulls", "policy", "rules",
 	"terminal", "elicit", "mcp"}
 
-// shared returns a key. Schedules with the same key can share a process; "" means that the schedule changes its
-// process, and can share none.
+// shared returns a key for a schedule. Schedules with equal keys can share a process. The key is "" if the schedule
+// changes its process, so that it cannot share one.
 func shared(s sweep.Situation, a sweep.Archive) (key string) {
 	if n := of(s.Seen); n.asked > 0 || len(n.effects) > 0 || s.Point.Kind == atTerminal || s.Point.With != nil {
-		return "" // answers and files belong to no session
+		return "" // answers for always and files affect other sessions too
 	}
 	for _, t := range s.Script.Spoken.Turns {
 		if t.Mapping || slices.ContainsFunc(t.Replies, func(r fakellm.ReplyNode) bool { return r.Raw != "" }) {
-			return "" // its gates cannot be named anew
+			return "" // the gates of such a script cannot be renamed
 		}
 	}
 	key = s.Script.ID
@@ -50,12 +50,12 @@ func shared(s sweep.Situation, a sweep.Archive) (key string) {
 	return key
 }
 
-// chainHead reports whether a line belongs to the head of a scenario. A chain replaces those with its own head.
+// chainHead reports whether a line belongs to the head of a scenario. A chain has a head of its own instead.
 func chainHead(l *script.Line) bool {
 	return l.Kind != script.Command || l.Is("protocol") || l.Is("golden") || l.Is("tag")
 }
 
-// chain returns the scenario of several schedules, one after another.
+// chain returns a scenario that runs several schedules one after another. keep has the lines that must not be removed.
 func chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
 	b := parts[0].At.Script
 	title := fmt.Sprintf("%d schedules of %s, one after another in one process.", len(parts), b.ID)
@@ -91,8 +91,8 @@ func chain(parts []sweep.Schedule) (a sweep.Archive, keep map[string]bool) {
 	return a, keep
 }
 
-// numberedLine returns a line for the n-th schedule of a chain, with n added to names that must be unique in a
-// scenario. If the line was in kept, the new line is added to keep.
+// numberedLine returns a copy of a line for the n-th schedule of a chain. It adds n to the names and prompts that must
+// be unique in a scenario. If kept has the line, the copy is added to keep.
 func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.Line {
 	l := *line
 	l.Words = slices.Clone(l.Words)
@@ -118,7 +118,7 @@ func numberedLine(line *script.Line, n int, kept, keep map[string]bool) *script.
 	return &l
 }
 
-// renamed returns a model turn whose gates have the number n of a chain's schedule in their names.
+// renamed returns a model turn in which .n is added to the names of gates, for the n-th schedule of a chain.
 func renamed(t fakellm.TurnNode, n int) fakellm.TurnNode {
 	out := fakellm.TurnNode{}
 	for _, r := range t.Replies {

@@ -10,15 +10,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// These are the doubts that a run can raise: suspicions that the script does not check yet.
+// These are the doubts that a run can raise: suspicions that its script does not check. A further run checks them.
 const (
-	swallows = "swallowed" // a second prompt was answered without having been worked on
-	clinging = "clings"    // the model is still being listened to
-	unasked  = "unasked"   // what needed a permission before now happened without one
+	swallows = "swallowed" // the agent answered a second prompt without asking the model about it
+	clinging = "clings"    // the agent goes on reading the model's reply after a cancel
+	unasked  = "unasked"   // a change that needed a permission was made without one
 )
 
-// doubts returns a function that finds the doubts which a run raises and its script does not check. It returns nil if
-// the schedule can raise none.
+// doubts returns a function that returns the doubts raised by a run of the schedule. doubts returns nil if the
+// schedule can raise none.
 func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
 	two, cut, owed := s.Act.Is("swallows"), cuts(s), behindAny(s.Seen)
 	effect := len(owed) > 0 && !s.Act.Is("always")
@@ -48,8 +48,8 @@ func doubtful(parts []sweep.Schedule, t *transcript.Transcript) bool {
 // cuts reports whether a schedule cancels a turn while a gate holds the model's reply.
 func cuts(s sweep.Situation) bool { return s.Point.Gated && open(s.Point) && s.Act.Is("cuts") }
 
-// swallowed reports whether the agent answered a second prompt with the end of a turn although it never sent that
-// prompt to the model.
+// swallowed reports whether the agent answered a second prompt with end_turn, although it never sent that prompt to
+// the model.
 func swallowed(t *transcript.Transcript) bool {
 	asked := map[int]string{}
 	ended, heard := map[string]bool{}, map[string]bool{}
@@ -70,7 +70,7 @@ func swallowed(t *transcript.Transcript) bool {
 	return lists.Any(maps.Keys(ended), func(text string) bool { return ended[text] && !heard[text] })
 }
 
-// clings reports whether the agent still read a model reply, held open by a gate, when the run ended after the cancel.
+// clings reports whether, when the run ended, the agent was still reading a model reply that a gate held.
 func clings(t *transcript.Transcript) bool {
 	held := map[int64]bool{}
 	for e := range t.All() {

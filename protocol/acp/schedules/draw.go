@@ -10,11 +10,11 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// mostGates is the maximum number of gates that hold a turn of a sequence.
+// mostGates is the maximum number of gates in one turn of a sequence.
 const mostGates = 3
 
-// choose draws the turns of a scenario that take part in a sequence, and the places where gates hold the model. It
-// returns false if no turn is suitable.
+// choose draws the turns of a scenario that take part in a sequence, and the gates that hold the model. It returns
+// false if no turn of the scenario is suitable.
 func (v version) choose(o *sweep.Sequence, s *sweep.Script, r *rand.Rand) bool {
 	can := slices.DeleteFunc(slices.Clone(s.Reached), func(o sweep.Observed) bool {
 		return o.Seen.End == "" || of(o.Seen).refused || o.Seen.Requests == 0
@@ -44,20 +44,21 @@ func (v version) choose(o *sweep.Sequence, s *sweep.Script, r *rand.Rand) bool {
 	next := c.turn("c", own("Once more, please."))
 	next.Next = true
 	o.Turns = append(o.Turns, next)
-	if c.asks && first.Deviates == "" && r.IntN(6) == 0 && !v.stateEnds { // whose ends the answers do not tell
+	if c.asks && first.Deviates == "" && r.IntN(6) == 0 && !v.stateEnds { // version 2: no idle state names its prompt
 		answerLate(o)
 	}
 	return true
 }
 
-// askedOnce reports whether the answers to the turn's permission requests can be acts of the sequence, because the
-// editor answers all of them in the same way.
+// askedOnce reports whether the sequence can contain the answers to the turn's permission requests as acts. This
+// requires that the editor gives the same answer to all of them.
 func askedOnce(o *sweep.Sequence) bool {
 	n := of(o.Seen)
 	return n.asked > 0 && (n.choice == "allow_once" || n.choice == "reject_once") && len(permits(o.Script)) <= 1
 }
 
-// again reports whether the turn can run a second time. It cannot if it creates a file.
+// again reports whether the turn can run a second time: it must create no file, and the scenario must be able to
+// restore the files that it changes.
 func again(o *sweep.Sequence) bool {
 	return !inBlocks(o.Seen.Turn) && !slices.ContainsFunc(of(o.Seen).effects, func(e sweep.Effect) bool {
 		return e.What != "changed" || !o.Script.Holds(e.File)
@@ -69,10 +70,10 @@ type chooser struct {
 	*sweep.Sequence
 	r     *rand.Rand
 	model fakellm.TurnNode
-	asks  bool // the answers to permissions are acts
+	asks  bool // the editor's answers to permission requests are acts
 }
 
-// places returns the places where a gate can hold the model, in replies that the agent requested.
+// places returns the places at which a gate can hold the model. It omits replies that the agent did not request.
 func (c chooser) places() []fakellm.Place {
 	return slices.DeleteFunc(c.model.Places(), func(p fakellm.Place) bool { return p.Reply >= c.Seen.Requests })
 }
@@ -94,7 +95,8 @@ func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
 		Prefix: prefix, Whole: true, Choice: of(c.Seen).choice}
 }
 
-// deviate draws how the turn deviates from the baseline's.
+// deviate draws a deviation of the turn from the baseline: a rejection, a failure of the model, or a slow reply. Most
+// turns do not deviate.
 func (c chooser) deviate(t *sweep.PlayedTurn) {
 	if c.asks && t.Choice == "allow_once" && c.r.IntN(4) == 0 {
 		refuse(c.Seen, t)
@@ -106,16 +108,16 @@ func (c chooser) deviate(t *sweep.PlayedTurn) {
 	}
 }
 
-// refuse makes the editor reject the permission request of a turn. It removes the later stops, because an agent may end
-// its turn after the rejection. It does nothing if the turn has several permission requests.
+// refuse makes the editor reject the permission request of a turn. It removes the later stops, because an agent may
+// end its turn after the rejection. It does nothing if the turn does not have exactly one permission request.
 func refuse(s *sweep.Seen, t *sweep.PlayedTurn) {
 	if at := slices.IndexFunc(t.Stops, sweep.Stop.Asks); at >= 0 && of(s).asked == 1 {
 		t.Choice, t.Deviates, t.Stops = "reject_once", "reject", t.Stops[:at+1]
 	}
 }
 
-// fail makes the model fail once at the beginning of a reply. It removes the later stops, because an agent may request
-// the reply again or end its turn.
+// fail makes the model fail once at the beginning of a reply, at at. It removes the later stops, because an agent may
+// repeat the request or end its turn.
 func fail(s *sweep.Seen, t *sweep.PlayedTurn, at fakellm.Place, asks bool) {
 	var gates []fakellm.Place
 	for _, s := range t.Stops {
@@ -127,7 +129,7 @@ func fail(s *sweep.Seen, t *sweep.PlayedTurn, at fakellm.Place, asks bool) {
 	t.Stops, t.Fails = append(t.Stops, sweep.Stop{Gate: &at}), &at
 }
 
-// answerLate makes the editor answer the first turn's first permission request only during the next turn.
+// answerLate makes the editor answer the first turn's first permission request during the next turn.
 func answerLate(o *sweep.Sequence) {
 	first, next := &o.Turns[0], o.Turns[len(o.Turns)-1]
 	at := slices.IndexFunc(first.Stops, sweep.Stop.Asks)

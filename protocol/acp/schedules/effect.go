@@ -17,16 +17,16 @@ import (
 // call is a tool call of a run.
 type call struct{ session, id string }
 
-// calls holds the tool calls of a run, as its log shows them.
+// calls has the tool calls of a run, as the run's log shows them.
 type calls struct {
-	named map[sweep.Effect]map[call]int // by the file they name: the Seq of the first entry
-	asked map[call][]int                // the Seqs of their permissions
-	reads map[call]bool                 // they say that they change nothing
+	named map[sweep.Effect]map[call]int // by file and by call that names it: Seq of the first such entry
+	asked map[call][]int                // Seqs of the permission requests about each call
+	reads map[call]bool                 // whether the agent says that the call changes nothing
 }
 
-// owes finds the turn's effects on files, and the permission that each depends on. An effect counts only if exactly one
-// tool call of the run, of a kind that may change files, names the file, and the agent asks for that call once.
-// Otherwise it is unclear what a refusal prevents.
+// owes finds which of the turn's changes to files depend on a permission. A change counts only if exactly one tool
+// call of the run names the file, that call may change files, and the agent asks once about the call. Otherwise it is
+// unclear what a rejection prevents.
 func (s *follower) owes(t *transcript.Transcript) {
 	all := calls{map[sweep.Effect]map[call]int{}, map[call][]int{}, map[call]bool{}}
 	end := t.Len()
@@ -65,7 +65,7 @@ func asksPermission(e transcript.Entry) bool {
 	return e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == "session/request_permission"
 }
 
-// hear records and returns the tool call that a message of the agent is about; the zero value means no call.
+// hear records and returns the tool call that an entry is about. The zero value means no call.
 func (a *calls) hear(e transcript.Entry) call {
 	v, c := e.JSON(), call{session: e.Session}
 	update := acpframe.Update(e)
@@ -83,7 +83,7 @@ func (a *calls) hear(e transcript.Entry) call {
 	return c
 }
 
-// name records which of the files an entry about a call names.
+// name records which of the files the entry e, about call c, names.
 func (a *calls) name(c call, e transcript.Entry, files []sweep.Effect) {
 	for _, f := range files {
 		if !bytes.Contains(e.Raw, []byte(path.Base(f.File))) {
@@ -96,7 +96,7 @@ func (a *calls) name(c call, e transcript.Entry, files []sweep.Effect) {
 	}
 }
 
-// behindAny returns the effects that depend on one of the turn's permissions.
+// behindAny returns the changes to files that depend on a permission of the turn.
 func behindAny(s *sweep.Seen) (all []sweep.Effect) {
 	for n := range of(s).asked {
 		all = append(all, of(s).owed[n+1]...)
@@ -104,8 +104,8 @@ func behindAny(s *sweep.Seen) (all []sweep.Effect) {
 	return all
 }
 
-// asked returns the options that select the permission request of the point: the file that only this request is about,
-// because an agent may ask in any order; else the request's number.
+// asked returns options that select the permission request of the point. If only this request is about a certain file,
+// they name the file, because an agent may ask in any order. Otherwise they give the number of the request.
 func asked(p sweep.Point) []script.Word {
 	if len(p.Files) == 0 {
 		return []script.Word{script.Option("nth", p.Nth)}

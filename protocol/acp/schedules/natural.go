@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// natural returns a scenario in which nothing disturbs the turns. It keeps only the lines that lead from one turn to
-// the next, and awaits the end of each turn. The acts of a sweep can then not conflict with acts of the script.
+// natural returns a scenario in which nothing disturbs the turns. It keeps the lines that lead from one turn to the
+// next, and awaits the end of each turn. So the acts that a sweep adds cannot conflict with acts of the script.
 func natural(s *sweep.Script) sweep.Archive {
 	a := sweep.Archive{Files: s.Files, Lines: append(s.Head(""), undisturbed(s, s.Lines)...)}
 	m := &fakellm.Document{Rest: s.Spoken.Rest}
@@ -19,7 +19,7 @@ func natural(s *sweep.Script) sweep.Archive {
 	return a
 }
 
-// undisturbed returns the lines of a script that its turns need.
+// undisturbed returns those lines of a script that its turns need.
 func undisturbed(s *sweep.Script, lines []*script.Line) (out []*script.Line) {
 	for i, l := range lines {
 		switch name := command(l); {
@@ -61,7 +61,7 @@ func names(s *sweep.Script, w script.Word) bool {
 		func(l *script.Line) bool { return opensSession(l) == w.Raw() })
 }
 
-// holds reports whether a line leaves a request open until the script acts, or waits for an entry.
+// holds reports whether a line makes the editor leave a request unanswered, or waits for an entry.
 func holds(l *script.Line) bool {
 	return l.Is("hold") || l.Says("needs", "await") || slices.ContainsFunc(l.Words, func(w script.Word) bool {
 		return slices.Contains([]string{"hold", "never", "late", "twice"}, w.Raw())

@@ -9,31 +9,32 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// orderWriter writes the scenario of a sequence. It tracks each turn's progress, which decides what must follow.
+// orderWriter writes the scenario of a sequence. It tracks the progress of each turn, which decides how the turn must
+// end.
 type orderWriter struct {
 	*builder
 	order    *sweep.Sequence
 	state    []turnState
-	asks     bool   // permissions are held
-	requests int    // that were sent besides
+	asks     bool   // the editor answers permission requests by acts
+	requests int    // number of requests sent by other acts
 	two      bool   // a second prompt was sent
-	owed     string // the line of a permission of a cancelled turn that is not answered
-	bad      bool   // an act cannot be done where it stands
+	owed     string // name of the unanswered permission request of a cancelled turn, or ""
+	bad      bool   // an act is impossible at its place
 }
 
 // turnState is the progress of a turn.
 type turnState struct {
 	*sweep.PlayedTurn
-	name      string // of its prompt's line
+	name      string // name of the prompt
 	begun     bool
 	ended     bool
-	gone      int  // stops that were let go
-	asked     bool // a permission is open
+	gone      int  // number of stops that were released
+	asked     bool // a permission request is open
 	cancelled cancelled
-	contested bool // a second prompt or $/cancel_request leaves open how it goes on
+	contested bool // after a second prompt or $/cancel_request, the turn may continue in more than one way
 }
 
-// held reports whether the turn cannot end yet, because of a gate still ahead or an open permission request.
+// held reports whether the turn cannot end yet, because a gate lies ahead or a permission request is open.
 func (t *turnState) held() bool {
 	ahead := t.Stops[min(t.gone, len(t.Stops)):]
 	return t.asked || slices.ContainsFunc(ahead, func(s sweep.Stop) bool { return !s.Asks() })
@@ -47,14 +48,14 @@ const (
 	surelyCancelled
 )
 
-// following returns a writer that starts the scenario of a sequence.
+// following returns a writer with an empty scenario for a sequence.
 func (v version) following(o *sweep.Sequence, b *sweep.Builder) *orderWriter {
 	b.Situation = sweep.Situation{Script: o.Script, Seen: o.Seen, Point: sweep.Point{Kind: atSecond}}
 	return &orderWriter{builder: v.begin(b), order: o}
 }
 
-// write returns the scenario of a sequence, and in keep its lines that must stay; ok is false if an act is impossible
-// at its place.
+// write returns the scenario of a sequence. keep has the lines that must not be removed. ok is false if an act is
+// impossible at its place.
 func (v version) write(o *sweep.Sequence) (a sweep.Archive, keep map[string]bool, ok bool) {
 	w := v.following(o, o.Builder("turns beside each other"))
 	for i, t := range o.Turns {
@@ -93,7 +94,7 @@ func (w *orderWriter) leadUp() {
 	}
 }
 
-// group writes one act, or several that reach the agent at the same time.
+// group writes one act, or several acts that reach the agent at the same time.
 func (w *orderWriter) group(items []sweep.Item) {
 	if g := items[0].Gap; g > 0 {
 		w.Add("pause %s", g)
@@ -140,7 +141,7 @@ func (w *orderWriter) begin(t *turnState) {
 	if t.Fails != nil {
 		says = says.With(*t.Fails, fakellm.NewStep("fail", "{status: 503, times: 1}"))
 	}
-	for i := len(t.Stops) - 1; i >= 0; i-- { // from the last on, so that places stay where they are
+	for i := len(t.Stops) - 1; i >= 0; i-- { // from the end, so that a new gate does not move other places
 		if s := t.Stops[i]; s.Gate != nil {
 			says = says.With(*s.Gate, sweep.Gate(t.gateName(i)))
 		}
@@ -153,8 +154,8 @@ func (w *orderWriter) begin(t *turnState) {
 // gateName returns the name of the gate at a stop.
 func (t *turnState) gateName(stop int) string { return fmt.Sprintf("%s%d", t.Prefix, stop+1) }
 
-// letGo releases a gate or answers a permission request. In a cancelled turn it does neither, because the editor has
-// answered permission requests with cancelled.
+// letGo releases the gate or answers the permission request at stop n. In a cancelled turn it does nothing, because
+// the editor has already answered permission requests with cancelled.
 func (w *orderWriter) letGo(t *turnState, n int) {
 	t.gone = n + 1
 	s := t.Stops[n]
@@ -171,7 +172,7 @@ func (w *orderWriter) letGo(t *turnState, n int) {
 	}
 }
 
-// pay answers the permission request of a cancelled turn if the editor has not answered it yet.
+// pay answers the permission request that a cancelled turn has left open, if there is one.
 func (w *orderWriter) pay() {
 	if w.owed != "" {
 		w.Key("answer %s cancelled", w.owed)
@@ -179,10 +180,10 @@ func (w *orderWriter) pay() {
 	w.owed = ""
 }
 
-// ask returns the name of the line that awaits the permission request at a stop.
+// ask returns the name that the script gives to the permission request at a stop.
 func (t *turnState) ask(stop int) string { return fmt.Sprintf("%s_ASK%d", t.name, stop+1) }
 
-// settle waits for the result of an act, which is the next stop of the turn.
+// settle waits until the turn has reached its next stop after an act.
 func (w *orderWriter) settle(it sweep.Item) {
 	if it.Kind != sweep.Begins && it.Kind != sweep.GoesOn {
 		return
@@ -197,7 +198,7 @@ func (w *orderWriter) settle(it sweep.Item) {
 	}
 	template := "await permission session=%s as %s"
 	if t.Next || t.Session != w.Seen.Session {
-		template = "needs " + template // to ask again is up to the agent
+		template = "needs " + template // the agent may or may not ask again
 	}
 	w.Key(template, t.Session, t.ask(t.gone))
 	t.asked = true
@@ -221,7 +222,7 @@ func (w *orderWriter) end(t *turnState) {
 			w.Add("await response TWO")
 		}
 		return
-	case w.owed != "" && t.Session == w.Seen.Session && !t.Next: // who waits for the answer does right
+	case w.owed != "" && t.Session == w.Seen.Session && !t.Next: // an agent may wait for the answer
 		w.Check("", "ends-before-its-answer")
 		w.Add("await response %s", t.name)
 		return
@@ -233,21 +234,21 @@ func (w *orderWriter) end(t *turnState) {
 		w.Check("CANCEL-001", "ends")
 		how := "any"
 		if w.version.stateEnds || t.Fails != nil {
-			how = "any|error" // it may be taken back before it is part of the conversation
+			how = "any|error" // the prompt may be cancelled before the agent accepts it
 		}
 		w.Add("await turn %s %s", how, session)
 		return
 	}
 	if t.Fails != nil && t.gone == len(t.Stops) {
 		w.Check("PROMPT-003", "ends")
-		w.Add("needs await turn any|error %s", session) // how long an agent tries again is up to it
+		w.Add("needs await turn any|error %s", session) // the agent chooses how long it repeats the request
 		return
 	}
 	refused := t.Whole && t.Choice != w.choice
 	stop := "end_turn"
 	switch {
 	case refused:
-		stop = "any" // an agent may end its turn with that
+		stop = "any" // an agent may end its turn after a rejection
 	case t.Whole:
 		stop = end(w.Seen)
 	}
@@ -267,7 +268,7 @@ func (w *orderWriter) end(t *turnState) {
 	w.effective()
 }
 
-// effective writes checks for the effects of the target's turn, if nothing disturbed that turn.
+// effective writes checks for the effects of the target's turn.
 func (w *orderWriter) effective() {
 	if lines := w.order.Effective(); len(lines) > 0 {
 		w.Check("", "has-its-effect")
@@ -275,7 +276,7 @@ func (w *orderWriter) effective() {
 	}
 }
 
-// open returns the turn that runs in a session, or nil.
+// open returns the turn that is running in a session, or nil.
 func (w *orderWriter) open(session string) *turnState {
 	for i := range w.state {
 		if t := &w.state[i]; t.Session == session && t.begun && !t.ended {
@@ -285,7 +286,7 @@ func (w *orderWriter) open(session string) *turnState {
 	return nil
 }
 
-// afterwards sends one more prompt to each session. These turns must end normally.
+// afterwards sends one more prompt to each session. The turns of these prompts must end normally.
 func (w *orderWriter) afterwards() {
 	w.pay()
 	if w.asks {
@@ -311,7 +312,7 @@ func (w *orderWriter) oneMore(session, text, answer, as string) {
 	w.Add("await turn end_turn %s", script.Option("session", session))
 }
 
-// contestedIn reports whether a turn of the session may end in more than one way.
+// contestedIn reports whether some turn of the session may have continued in more than one way.
 func (w *orderWriter) contestedIn(session string) bool {
 	return slices.ContainsFunc(w.state, func(t turnState) bool { return t.contested && t.Session == session })
 }

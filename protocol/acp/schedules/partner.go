@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// beside reports whether the first turn of the other scenario can run next to this scenario: only set-up lines come
-// before it, both scenarios have the same set-up, and their files do not conflict.
+// beside reports whether the first turn of the other scenario can run next to this scenario. Only set-up lines may
+// come before that turn. Both scenarios must have the same set-up, and their files must not conflict.
 func beside(s *sweep.Script, other sweep.Observed) bool {
 	o, turn := other.Script, other.Seen.Turn
 	text := plainPrompt(o.Lines[turn.Line])
@@ -34,7 +34,7 @@ func beside(s *sweep.Script, other sweep.Observed) bool {
 	return false
 }
 
-// both reports whether two turns change the same file.
+// both reports whether some file is changed by both a and b.
 func both(a, b []sweep.Effect) bool {
 	return slices.ContainsFunc(a, func(e sweep.Effect) bool {
 		return slices.ContainsFunc(b, func(f sweep.Effect) bool { return f.File == e.File })

@@ -10,26 +10,27 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// These are the kinds of points, in the order of a turn.
+// These are the kinds of points, in the order in which a turn reaches them.
 const (
-	atWrite sweep.PointKind = iota // in one write with the prompt
-	atOnce                         // right behind the prompt
+	atWrite sweep.PointKind = iota // in the same write as the prompt
+	atOnce                         // right after the prompt
 	atFrame
 	atGate
 	atPermission
 	atRequest
-	atTerminal // a command in it does not end by itself
+	atTerminal // a command is running in a terminal and does not end by itself
 	atTool
-	atEnd // racing the end
+	atEnd // at the same time as the end of the turn
 	atIdle
 	atLoaded
-	atSecond // another session streams
+	atSecond // while another session streams text
 )
 
-// open reports whether, at the point, the turn runs and is held so that it cannot end by itself.
+// open reports whether the turn is running at the point, and is held so that it cannot end by itself.
 func open(p sweep.Point) bool { return p.Kind < atEnd && p.Hold != nil || p.Kind == atSecond }
 
-// points returns the points of a turn, alone and next to turns of other scenarios.
+// points returns the points of a turn, alone and next to turns of other scenarios. The number is that of points left
+// out because they equal another point.
 func points(o sweep.Observed, others []*sweep.Script, r *rand.Rand) ([]sweep.Point, int) {
 	all := o.Seen.Model.Places()
 	l := &lister{Lister: sweep.Lister{Seen: o.Seen}, counts: map[string]int{}}
@@ -42,7 +43,8 @@ func points(o sweep.Observed, others []*sweep.Script, r *rand.Rand) ([]sweep.Poi
 	l.Gates(atGate)
 	l.tools()
 	l.Add(sweep.Point{Name: "racing the end", State: "racing the end", Kind: atEnd, Hold: end, Races: true})
-	// These points count per scenario, because the effects of tools and the replays differ.
+	// The next points are tried in each scenario, because the effects of tools and the replays differ between
+	// scenarios.
 	l.Add(sweep.Point{Name: "idle", State: "idle", Kind: atIdle, Apart: true})
 	if o.Seen.Able["load"] {
 		l.Add(sweep.Point{Name: "after load", State: "loaded", Kind: atLoaded, Apart: true})
@@ -53,13 +55,14 @@ func points(o sweep.Observed, others []*sweep.Script, r *rand.Rand) ([]sweep.Poi
 	return append(list, o.Beyond(atSecond, others, beside, r)...), same
 }
 
-// lister lists the points of a turn.
+// lister collects the points of a turn.
 type lister struct {
 	sweep.Lister
-	counts map[string]int // of frames, by their kinds
+	counts map[string]int // number of frames so far, by kind
 }
 
-// frame adds the points after a message of the agent, or while a request of the agent waits for its answer.
+// frame adds the point after the i-th message of the agent or, if that message is a request, the point while the
+// request is unanswered.
 func (l *lister) frame(i int) {
 	f := l.Seen.Frames[i]
 	l.counts[f.Kind]++
@@ -90,7 +93,8 @@ func (l *lister) frame(i int) {
 	}
 }
 
-// tools adds the points at which a command runs, unless terminals already show these.
+// tools adds the points at which a shell command is running. It adds none if the agent uses terminals, because those
+// give the same points.
 func (l *lister) tools() {
 	if l.counts[newTerminal] > 0 {
 		return

@@ -9,27 +9,28 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// version holds the differences between the protocol versions.
+// version has the differences between the protocol versions.
 type version struct {
-	name string // that scenarios begin with; "" in version 1
+	name string // protocol name with which scenarios begin; "" in version 1
 	acts *sweep.Acts[*builder]
-	// asides are the acts that a sequence adds while turns run.
+	// asides has the acts that a sequence adds while turns run.
 	asides *sweep.Acts[*orderWriter]
-	// renamed maps requirements to their ids in this version, "" if the version lacks them.
+	// renamed maps requirements of version 1 to their ids in this version. The id is "" if this version lacks the
+	// requirement.
 	renamed map[string]string
-	// stateEnds says that an idle state ends a turn, as in version 2, where the prompt is answered when it becomes part
-	// of the conversation.
+	// stateEnds says that an idle state ends a turn, as in version 2. There, the agent answers a prompt when it
+	// accepts the prompt.
 	stateEnds bool
-	// content lists updates whose place users see, although the schema counts them as state.
+	// content lists updates whose place in the conversation users see, although the schema counts them as state.
 	content []string
 }
 
-// V1 describes to a sweep the turns of ACP version 1.
+// V1 returns the description of the turns of ACP version 1 that a sweep needs.
 func V1() *sweep.Planner {
 	return version{acts: acts(actsOfBoth, answers), content: []string{"tool_call_update"}}.planner()
 }
 
-// V2 describes to a sweep the turns of ACP version 2.
+// V2 returns the description of the turns of ACP version 2 that a sweep needs.
 func V2() *sweep.Planner {
 	return version{
 		name: "acp-v2", acts: acts(actsOfBoth, actsOfV2, answers), stateEnds: true,
@@ -52,7 +53,7 @@ func (v version) planner() *sweep.Planner {
 	return p
 }
 
-// begin returns a builder extended by the data of ACP.
+// begin returns a builder for ACP that adds to b.
 func (v version) begin(b *sweep.Builder) *builder {
 	return &builder{Builder: b, noted: of(b.Seen), version: v}
 }

@@ -12,23 +12,23 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// permission and newTerminal are the names in patterns of two requests of the agent.
+// permission and newTerminal are the names that patterns use for two requests of the agent.
 const permission, newTerminal = "permission", "terminal/create"
 
-// subagent is the name in patterns of an update about a child session.
+// subagent is the name that patterns use for an update about a child session.
 const subagent = "subagent"
 
-// noted is data about a turn that only ACP has.
+// noted has the data about a turn that only ACP needs.
 type noted struct {
-	choice  string // how the first permission was answered, as permit says it
-	asked   int    // permissions
-	works   bool   // in the background, when the turn was over
-	refused bool   // this turn, or one of the session before it, did not end by itself
+	choice  string // answer to the first permission request, in the form that permit lines use
+	asked   int    // number of permission requests
+	works   bool   // background work continued after the turn
+	refused bool   // this turn, or an earlier one of the session, did not end with end_turn
 	effects []sweep.Effect
-	owed    map[int][]sweep.Effect // those that wait for the n-th permission of the turn alone, from 1
-	session string                 // the id of the turn's session
-	mode    string                 // that it is in, "" if there is none
-	option  [2]string              // one of its options and its value
+	owed    map[int][]sweep.Effect // effects that depend only on the n-th permission of the turn; n counts from 1
+	session string                 // id of the turn's session
+	mode    string                 // mode of the session at the prompt, or ""
+	option  [2]string              // id and value of one option of the session at the prompt
 }
 
 func of(s *sweep.Seen) *noted { return s.Of.(*noted) }
@@ -40,7 +40,8 @@ type follower struct {
 	prompt int
 }
 
-// look reads one turn from the transcript of a baseline run: the turn of prompt number turn.Nth, counted from 0.
+// look reads one turn from the transcript of a baseline run: the turn whose prompt has the number turn.Nth, counted
+// from 0. It returns false if the transcript has no such prompt.
 func look(s *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
 	n := &noted{choice: "reject_once", owed: map[int][]sweep.Effect{}}
 	f := follower{&sweep.Seen{Turn: turn, Able: map[string]bool{}, Of: n,
@@ -55,11 +56,11 @@ func look(s *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []
 			return f.Seen, true
 		}
 	}
-	f.Requests, f.Model.Replies = 0, f.Model.Replies[:1] // nobody knows how far it came
+	f.Requests, f.Model.Replies = 0, f.Model.Replies[:1] // the turn did not end, so it is unclear how far it came
 	return f.Seen, true
 }
 
-// hear records an entry and reports whether the entry ends the turn.
+// hear records an entry of the turn, and reports whether the entry ends the turn.
 func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool) {
 	switch {
 	case e.Source == transcript.Model && e.Kind == transcript.ModelRequest && e.JSON().Get("lane").Is("main"):
@@ -71,7 +72,7 @@ func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool
 	case e.Ref == f.prompt && ends(e):
 		f.End = stopOf(e)
 		if e.JSON().Path("params.update.background").Len() > 0 {
-			f.Made, f.works = nil, true // what goes on changes files when it likes
+			f.Made, f.works = nil, true // background work may change files at any time
 		}
 		f.Over()
 		f.Text = scenarios.Said(t, f.session, f.prompt, e.Seq, asks, wordsOf)
@@ -82,8 +83,8 @@ func (f *follower) hear(t *transcript.Transcript, e transcript.Entry) (over bool
 	return false
 }
 
-// prompted finds the prompt. It also records the agent's abilities up to that prompt, and whether the agent refused an
-// earlier prompt of the session.
+// prompted finds the prompt of the turn. It also records what the agent can do, and whether an earlier prompt of the
+// session did not end with end_turn.
 func (s *follower) prompted(t *transcript.Transcript) {
 	n := s.Nth
 	s.Able["stdio"] = true
@@ -91,7 +92,7 @@ func (s *follower) prompted(t *transcript.Transcript) {
 		switch {
 		case e.Source == transcript.Network && e.Kind == transcript.Opened:
 			s.Able["stdio"], s.Able["http"] = false, s.Able["http"] || e.JSON().Get("form").Is("connection")
-		case acpframe.Update(e) == "replay_complete": // such an agent knows idempotency keys, too
+		case acpframe.Update(e) == "replay_complete": // an agent with replay_complete also supports idempotency keys
 			s.Able["keys"] = true
 		case e.Source == transcript.Agent && e.Kind == transcript.Response && e.Method == "initialize":
 			s.advertised(e.JSON().Get("result"))
@@ -109,7 +110,7 @@ func (s *follower) prompted(t *transcript.Transcript) {
 	}
 }
 
-// settings records the mode and one option that the session has at the time of the prompt.
+// settings records the mode and one option that the session has when the prompt is sent.
 func (s *follower) settings(t *transcript.Transcript) {
 	for e := range t.Between(0, s.prompt) {
 		v := e.JSON()
@@ -120,7 +121,7 @@ func (s *follower) settings(t *transcript.Transcript) {
 		case e.Source == transcript.Agent && acpframe.Update(e) == "current_mode_update":
 			s.mode = v.Path("params.update.currentModeId").Str()
 		case e.Method == "session/set_mode" || e.Method == "session/set_config_option":
-			s.mode, s.option = "", [2]string{} // what is so now, the answer may not say
+			s.mode, s.option = "", [2]string{} // the answer may not say which settings apply now
 			return
 		}
 		for o := range v.Path("result.configOptions").Items() {
@@ -143,7 +144,7 @@ func anyEnd(s *sweep.Seen) string {
 	return "any"
 }
 
-// advertised records the abilities that the agent advertises.
+// advertised records the capabilities that the agent advertises.
 func (s *follower) advertised(greeting wire.Value) {
 	if session := greeting.Path("capabilities.session"); session.Kind() == wire.Object { // of version 2
 		for _, what := range []string{"load", "resume", "close", "list"} {
@@ -160,10 +161,10 @@ func (s *follower) advertised(greeting wire.Value) {
 	}
 }
 
-// steps maps the kind of a message to the kind of model step whose text it passes on.
+// steps has, by kind of message, the kind of model step whose text the message shows.
 var steps = map[string]string{"agent_message": "text", "agent_thought": "thinking"}
 
-// shown notes a message of the turn.
+// shown records a message of the turn.
 func (s *follower) shown(e transcript.Entry) {
 	kind := kindOf(e)
 	if e.JSON().Path("params.update.capabilities.cancel").Kind() == wire.Object {
@@ -175,13 +176,13 @@ func (s *follower) shown(e transcript.Entry) {
 	if kind == permission {
 		s.asked++
 	}
-	// Frames that a reply causes come before the next reply begins.
+	// The frames that a reply causes come before the next reply begins.
 	s.Follow(kind, steps[kind], textOf(e), max(s.Requests, 1))
 	s.Frames[len(s.Frames)-1].Asks = e.Kind == transcript.Request
 }
 
-// kindOf returns the kind of a message, as patterns name it. It returns "" for state updates, which may come at any
-// time and create no new situation.
+// kindOf returns the kind of a message by the name that patterns use. It returns "" for updates of the session's
+// state, which may come at any time and create no new situation.
 func kindOf(e transcript.Entry) string {
 	if e.Kind == transcript.Request {
 		if e.Method == "session/request_permission" {
@@ -200,8 +201,8 @@ func kindOf(e transcript.Entry) string {
 	return ""
 }
 
-// ends reports whether an entry with a Ref ends the turn of a prompt: the answer in version 1; in version 2 the state
-// that completes the prompt, or an error.
+// ends reports whether an entry that refers to a prompt ends the turn. In version 1 this is the answer. In version 2
+// it is the idle state that completes the prompt, or an error.
 func ends(e transcript.Entry) bool {
 	return e.Source == transcript.Agent && (e.Kind == transcript.Notification ||
 		e.Kind == transcript.Response && e.Method == "session/prompt" && !e.JSON().Path("result.messageId").Exists())

@@ -9,10 +9,11 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// finals are the commands after which no turn is swept: the script from there on is about the end of something.
+// finals has the commands after which no turn is swept, because the rest of such a script tests how something ends.
 var finals = []string{"session", "kill", "close-stdin", "signal", "send", "request", "cancel-tool", "cancel-terminal"}
 
-// turns finds the turns that can be swept: earlier turns have ended, and the script does not act during the turn.
+// turns finds the turns that can be swept. All earlier turns must have ended, and the script must not act during the
+// turn. The notes name the turns that cannot be swept.
 func turns(s *sweep.Script) (notes []string) {
 	open, prompts := 0, 0
 	session, opened := "main", false
@@ -51,7 +52,7 @@ func turns(s *sweep.Script) (notes []string) {
 	return notes
 }
 
-// turn fills in a turn from the line of its prompt.
+// turn adds the text and the options of a prompt line to t, and the session if the line names one.
 func turn(l *script.Line, t sweep.Turn) sweep.Turn {
 	w := l.Words
 	if len(w) > 1 && !strings.HasPrefix(w[0].String(), "'") && !strings.Contains(w[1].Raw(), "=") {
@@ -63,7 +64,7 @@ func turn(l *script.Line, t sweep.Turn) sweep.Turn {
 	return t
 }
 
-// stands returns why a turn cannot be swept, or "". open is the number of other open turns.
+// stands returns the reason why a turn cannot be swept, or "". open is the number of other open turns.
 func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	switch {
 	case open > 0:
@@ -86,8 +87,8 @@ func stands(s *sweep.Script, t sweep.Turn, open int) string {
 	return "the script acts in it"
 }
 
-// inBlocks reports whether the option blocks replaces the prompt's text. The model would then not see a changed text as
-// another prompt.
+// inBlocks reports whether the option blocks replaces the prompt's text. The model would then not recognise a changed
+// text as another prompt.
 func inBlocks(t sweep.Turn) bool {
 	return slices.ContainsFunc(t.Rest, func(w script.Word) bool {
 		key, _, _, ok := w.Cut("=")
@@ -95,8 +96,8 @@ func inBlocks(t sweep.Turn) bool {
 	})
 }
 
-// before returns the lines that lead up to a turn, except lines that only check and other sessions without a prompt.
-// The turn's session must be the last one opened, so that lines need not name it.
+// before returns the lines that lead up to a turn. It omits lines that only check, and the opening of other sessions
+// that have got no prompt. The turn's session must be the last one opened, so that lines need not name it.
 func before(s *sweep.Script, t sweep.Turn) []*script.Line {
 	return slices.DeleteFunc(slices.Clone(s.Lines[:t.Line]), func(l *script.Line) bool {
 		other := l.Says("session", "new") && opensSession(l) != t.Session && !spokenIn(s, opensSession(l), t.Line)
@@ -104,8 +105,8 @@ func before(s *sweep.Script, t sweep.Turn) []*script.Line {
 	})
 }
 
-// prepares reports whether a line is a command before the first prompt that creates something for the turns, without
-// involving the agent.
+// prepares reports whether a line creates something for the turns without involving the agent. Only exec lines before
+// the first prompt do.
 func prepares(s *sweep.Script, l *script.Line) bool {
 	first := slices.IndexFunc(s.Lines, func(l *script.Line) bool { return l.Is("prompt") })
 	return l.Is("exec") && slices.Contains(s.Lines[:max(first, 0)], l)
@@ -118,7 +119,7 @@ func spokenIn(s *sweep.Script, session string, line int) bool {
 	})
 }
 
-// last reports whether, in the lines that before returns, the turn's session is the last one opened.
+// last reports whether the lines that before returns open the turn's session last.
 func last(s *sweep.Script, t sweep.Turn) bool {
 	name := t.Session
 	for _, l := range before(s, t) {
@@ -127,8 +128,8 @@ func last(s *sweep.Script, t sweep.Turn) bool {
 	return name == t.Session
 }
 
-// setsUp reports whether a line may come before the agent starts. The lines needs saw and needs pick may not, because
-// they check earlier entries.
+// setsUp reports whether a line may come before the agent starts. The lines "needs saw" and "needs pick" may not,
+// because they check earlier entries.
 func setsUp(s *sweep.Script, l *script.Line) bool {
 	c := s.Command(l)
 	return c != nil && c.SetsUp() && !l.Says("needs", "saw") && !l.Says("needs", "!") && !l.Says("needs", "pick")
@@ -150,7 +151,8 @@ func opensSession(l *script.Line) string {
 	return ""
 }
 
-// plainPrompt returns the text of a prompt with its quotes, or "" for another line.
+// plainPrompt returns the text of a prompt line with its quotes. It returns "" for another line, and for a text with
+// variables.
 func plainPrompt(l *script.Line) string {
 	for _, w := range l.Words {
 		if s := w.String(); strings.HasPrefix(s, "'") && strings.HasSuffix(s, "'") && !strings.ContainsAny(s, "$@") {

@@ -19,7 +19,8 @@ var actsOfV2 string
 //go:embed answers.txt
 var answers string
 
-// acts returns the table of acts, with the flags, conditions and values that it may use.
+// acts returns the acts of the tables. The functions here give the flags, conditions and values to which the tables
+// refer by name.
 func acts(tables ...string) *sweep.Acts[*builder] {
 	t := &sweep.Acts[*builder]{Flags: flags, Conditions: conditions(), Values: values(), Parts: parts()}
 	for _, table := range tables {
@@ -28,24 +29,24 @@ func acts(tables ...string) *sweep.Acts[*builder] {
 	return t
 }
 
-// flags are the properties that an act can have in acts.txt.
+// flags are the properties that an act can have in the tables.
 var flags = []string{
-	"answers",     // it is an answer to a permission: nothing else is held
-	"allows",      // the answer lets the tool work
-	"always",      // the answer counts for all calls to come
-	"late",        // a cancelled permission is not answered at once
-	"sticky",      // it leaves a permit line behind
+	"answers",     // the act is an answer to a permission request, and nothing else is held
+	"allows",      // the answer allows the tool call
+	"always",      // the answer counts for all later calls
+	"late",        // the permission request of a cancelled turn is answered late
+	"sticky",      // the act leaves a permit line behind
 	"free",        // the model is not held
-	"disconnects", // the model breaks off at the point
-	"whole",       // it shapes the whole connection, and so needs it open
-	"kills",       // the process ends, and the other session's turn with it
-	"cuts",        // it cancels the turn
-	"swallows",    // a second prompt may be answered without having been worked on
+	"disconnects", // the model's reply breaks off at the point
+	"whole",       // the act affects the whole connection, so a session must be open before it
+	"kills",       // the process ends, and with it the other session's turn
+	"cuts",        // the act cancels the turn
+	"swallows",    // the agent may answer a second prompt without working on it
 }
 
 func conditions() map[string]func(*builder) bool {
 	all := map[string]func(*builder) bool{
-		// within: the turn has not ended. let-go: the script can release the turn so that it ends.
+		// within: the turn has not ended. let-go: the script can release the turn.
 		"within": func(b *builder) bool { return b.Point.Kind < atEnd },
 		"let-go": func(b *builder) bool { return b.Point.Kind != atTerminal && !b.Point.Several },
 		"open":   func(b *builder) bool { return open(b.Point) },
@@ -123,7 +124,7 @@ func parts() map[string]func(*builder, *script.Line) {
 	}
 }
 
-// literal returns a regular expression that matches only the text.
+// literal returns a regular expression that matches exactly the text s.
 func literal(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -9,7 +9,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Severity is the damage that a problem does.
+// Severity says how much damage a problem does.
 type Severity uint8
 
 // These are the severities, the worst first.
@@ -46,10 +46,10 @@ type Problem struct {
 // String returns path and message as one line.
 func (p Problem) String() string { return p.Path + ": " + p.Message }
 
-// Check calls report for each mistake in the shape of a frame. For a response,
-// answered is the method of the request; "" leaves the result unchecked.
-// Malformed frames and extensions, whose methods begin with "_", have no shape.
-// Check does not allocate if it finds no mistake.
+// Check calls report for each mistake in the shape of a frame. For a response, answered is the method of the request;
+// if it is "", the result is not checked. Check does not allocate memory if it finds no mistake.
+//
+// Malformed frames have no shape. Neither do extensions, whose methods begin with "_".
 func (v *Version) Check(d Direction, f wire.Frame, answered string, report func(Problem)) {
 	w := walk{report: report}
 	if f.Extra.Exists() && f.Kind != wire.Malformed {
@@ -63,8 +63,8 @@ func (v *Version) Check(d Direction, f wire.Frame, answered string, report func(
 	}
 }
 
-// CheckType checks a value as a type of the schema. Paths begin at the value.
-// An unknown type name allows everything.
+// CheckType checks a value as a type of the schema. Paths begin at the value. If no type has the name, nothing is
+// reported.
 func (v *Version) CheckType(typeName string, value wire.Value, report func(Problem)) {
 	if s := v.shapes[typeName]; s != nil {
 		w := walk{report: report, root: value}
@@ -161,18 +161,18 @@ func (v *Version) reservedCode(w *walk, value wire.Value) {
 
 // walk is the state of checking one frame.
 type walk struct {
-	report func(Problem) // nil: only count
-	root   wire.Value    // where paths begin
-	prefix string        // what they begin with
-	bad    int           // values that do not fit
+	report func(Problem) // if nil, mistakes are only counted
+	root   wire.Value    // value at which paths begin
+	prefix string        // beginning of all paths
+	bad    int           // number of mistakes so far
 }
 
-// say reports a problem at a path of the frame itself.
+// say reports a problem at a path that begins at the frame.
 func (w *walk) say(sev Severity, path, message, typeName string) {
 	w.report(Problem{sev, path, message, typeName})
 }
 
-// at reports a problem with a value, or with a key that the value lacks.
+// at reports a problem with a value or, if key is not "", with the member key of the value.
 func (w *walk) at(sev Severity, v wire.Value, key, message string, s *shape) {
 	inner, _ := w.root.PathTo(v)
 	steps := slices.DeleteFunc([]string{w.prefix, inner, key}, func(step string) bool { return step == "" })
@@ -188,7 +188,7 @@ func (w *walk) id(id wire.ID) {
 	}
 }
 
-// inRange reports whether low <= n <= high. All are whole numbers in JSON notation.
+// inRange reports whether low <= n <= high. All three are whole numbers in decimal JSON notation.
 func inRange(n []byte, low, high string) bool {
 	switch {
 	case string(n) == "-0", string(n) == "0":

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// compile reads the tables of one version; v1/shared.txt explains their form.
+// compile reads the tables of one protocol version. The file v1/shared.txt explains the form of the tables.
 func compile(number int, tables fs.FS, unstable string) (*Version, error) {
 	c := &compiler{
 		version: &Version{
@@ -46,8 +46,8 @@ func compile(number int, tables fs.FS, unstable string) (*Version, error) {
 type compiler struct {
 	version  *Version
 	builtin  map[string]*shape
-	aliases  []*shape // shapes to be filled from another one, in elem
-	current  *shape   // the definition that indented lines belong to
+	aliases  []*shape // shapes that become copies of the shape in elem
+	current  *shape   // definition to which indented lines belong
 	unstable bool
 }
 
@@ -136,7 +136,7 @@ func (c *compiler) define(s *shape, options []string) (err error) {
 		}
 		s.word, s.open = options[1], slices.Contains(options[2:], "open")
 	case enum:
-		// An enum value "open" can only come after the option "open".
+		// A value "open" is possible too, but only after the option "open".
 		if len(options) > 0 && options[0] == "open" {
 			s.open, options = true, options[1:]
 		}
@@ -199,7 +199,7 @@ func (c *compiler) field(s *shape, words []string) (err error) {
 		switch mark {
 		case 'd':
 			f.onError = true
-		case 's': // an item that is dropped is as lost as a value: see d
+		case 's': // a list from which items are dropped is not otherwise marked
 		case 'n':
 			f.onNull = true
 		default:
@@ -213,11 +213,11 @@ func (c *compiler) field(s *shape, words []string) (err error) {
 	return nil
 }
 
-// extends reports whether the current table adds an unstable part to a stable shape. An unstable shape needs no such
-// mark, because it is reported where it is used.
+// extends reports whether the current table adds an unstable part to a stable shape. A part of an unstable shape needs
+// no mark of its own, because the use of the shape is reported.
 func (c *compiler) extends(s *shape) bool { return c.unstable && !c.version.unstable[s.name] }
 
-// ref reads a type in the notation of the tables.
+// ref parses a type in the notation of the tables.
 func (c *compiler) ref(text string) (ref, error) {
 	base, nullable := strings.CutSuffix(text, "|null")
 	for suffix, kind := range map[string]shapeKind{"[]": list, "[+]": filledList, "{}": dict} {
@@ -241,7 +241,7 @@ func (c *compiler) ref(text string) (ref, error) {
 // unresolved is the kind of a shape that was used but not yet defined.
 const unresolved shapeKind = 255
 
-// alias is the kind of a shape that will become a copy of elem.
+// alias is the kind of a shape that finish replaces with a copy of elem.
 const alias shapeKind = 254
 
 func (c *compiler) named(name string) *shape {
@@ -253,7 +253,7 @@ func (c *compiler) named(name string) *shape {
 	return s
 }
 
-// finish resolves the aliases and returns an error for shapes without a definition.
+// finish resolves the aliases. It returns an error if a shape has no definition.
 func (c *compiler) finish() error {
 	for _, s := range c.aliases {
 		target := s

@@ -2,24 +2,25 @@ package schema
 
 import "strings"
 
-// Description describes a type for people. Fields that do not apply to the type are empty.
+// Description describes a type for a reader. Fields that do not apply to the type are empty.
 type Description struct {
 	// Is describes a type without parts, such as "string" or "uint32".
 	Is string `json:"is,omitempty"`
-	// Fields are the members of an object. Each has a name, with ? if the member is optional, and a type, with [] for
-	// a list, {} for a map and |null. Members of the unstable schema also have "unstable".
+	// Fields are the members of an object. Each has a name, which ends in ? if the member is optional, and a type. In
+	// a type, [] marks a list, {} a map, and |null that null is allowed. A member of the unstable schema also has the
+	// word "unstable".
 	Fields [][]string `json:"fields,omitempty"`
-	// By is the member that decides which of Forms an object has. Each form has a tag and a type.
+	// By is the member whose value says which of Forms an object has. Each form has a tag and a type.
 	By    string     `json:"by,omitempty"`
 	Forms [][]string `json:"forms,omitempty"`
-	// Values are the listed values; Open allows other values too.
+	// Values are the values of an enum. Open says that other values are allowed too.
 	Values []string `json:"values,omitempty"`
 	Open   bool     `json:"open,omitempty"`
 	// Unstable says that only the unstable schema has the type.
 	Unstable bool `json:"unstable,omitempty"`
 }
 
-// Describe returns all types by their names.
+// Describe returns descriptions of all types, by name.
 func (v *Version) Describe() map[string]Description {
 	all := map[string]Description{}
 	for name, s := range v.shapes {

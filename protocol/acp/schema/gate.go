@@ -5,9 +5,9 @@ import "github.com/acp-test/acp-test/wire"
 // rememberedPaths is the maximum number of capabilities read from one message.
 const rememberedPaths = 1 << 10
 
-// Advertised returns the paths of the capabilities in a member of the params or of the result of initialize, in the
-// notation of Method.Gate. A capability is present if it is true or an object, even an empty one. It is absent if it,
-// or an object above it, is null, false or missing.
+// Advertised returns the capabilities in a member of the params or of the result of initialize, as paths in the
+// notation of Method.Gate. A capability counts if it is true or an object, even an empty one. It does not count if it,
+// or an object that contains it, is null, false or missing.
 func Advertised(from wire.Value, member string) map[string]bool {
 	paths := map[string]bool{}
 	var add func(v wire.Value, path string)

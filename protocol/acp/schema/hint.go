@@ -19,10 +19,10 @@ func article(k wire.Kind) string {
 	return "a " + k.String()
 }
 
-// excerpt returns a short form of a value, for a message.
+// excerpt returns the beginning of a value's JSON text, at most 40 characters, for a message.
 func excerpt(v wire.Value) string { return wire.Clip(string(v.Raw()), 40) }
 
-// either returns values as a list in words: "a", "b" or "c".
+// either returns values as a list in words, such as "a", "b" or "c".
 func either(values []string) string {
 	quoted := lists.Map(values, wire.Quote)
 	last := max(len(quoted)-1, 0)
@@ -39,7 +39,7 @@ func meant(name string) string {
 	return " (" + wire.Quote(name) + " is meant?)"
 }
 
-// listed returns the values of an enum or the stable tags of a union.
+// listed returns the values of an enum, or the stable tags of a union.
 func (s *shape) listed() []string {
 	if s.kind == enum {
 		return s.values
@@ -55,8 +55,8 @@ func (s *shape) listed() []string {
 
 func startsCustom(v wire.Value) bool { return strings.HasPrefix(v.Str(), "_") }
 
-// closestKey returns the field of a record that an unknown key probably means, or "". It ignores fields that the value
-// already has.
+// closestKey returns the field of a record that the writer of an unknown key probably meant, or "". It ignores fields
+// that v already has.
 func (s *shape) closestKey(name string, v wire.Value) string {
 	var free []string
 	for i := range s.fields {
@@ -67,8 +67,9 @@ func (s *shape) closestKey(name string, v wire.Value) string {
 	return closest(name, free)
 }
 
-// closest returns the known name that another name probably means, or "". Two names are close if they differ only in
-// case and separators, if one is the end of the other (modeId, currentModeId), or if at most two letters differ.
+// closest returns the known name that the writer of name probably meant, or "". There are three ways to be close: the
+// names differ only in case and separators, one is the end of the other (modeId, currentModeId), or at most two
+// letters differ.
 func closest(name string, known []string) string {
 	folded := fold(name)
 	if len(folded) < 2 {

@@ -12,10 +12,10 @@ import (
 //go:embed news.yaml
 var newsFile []byte
 
-// News holds facts about the specification that are newer than the pinned schema.
+// News has facts about the specification that are newer than the pinned schema.
 type News struct {
-	// Pinned is the package whose schema the tables are compared with. Read is the day on which the newer facts were
-	// read.
+	// Pinned is the package whose schema a test compares with the tables. Read is the day on which the newer facts
+	// were looked up.
 	Pinned string `yaml:"pinned"`
 	Read   string `yaml:"read"`
 	// Protocols has, for each protocol, the state of the schema that judges it.
@@ -33,14 +33,14 @@ type State struct {
 type Feature struct {
 	Name      string   `yaml:"feature"`
 	Protocols []string `yaml:"protocols"`
-	Since     string   `yaml:"since"` // the version of the schema that has it, with ? if that is not known
+	Since     string   `yaml:"since"` // schema version that added the feature, with ? if the version is uncertain
 	Date      string   `yaml:"date"`
 	State     string   `yaml:"state"` // stable, unstable or withdrawn
 	// Touches are the parts of the tables that the feature adds: TYPE, TYPE.KEY, TYPE=TAG or a method.
 	Touches []string `yaml:"touches"`
 }
 
-// LatestNews returns the list of facts. It never changes.
+// LatestNews returns the facts. The caller must not change them.
 func LatestNews() *News { return latestNews() }
 
 var latestNews = sync.OnceValue(func() *News {
@@ -59,10 +59,10 @@ var latestNews = sync.OnceValue(func() *News {
 	return news
 })
 
-// Is reports whether f is not nil and has a state.
+// Is reports whether f has the given state. It returns false if f is nil.
 func (f *Feature) Is(state string) bool { return f != nil && f.State == state }
 
-// Touching returns the feature that adds a part to the tables of a protocol, or nil.
+// Touching returns the feature that adds the given part to the tables of a protocol, or nil.
 func (n *News) Touching(protocol, part string) *Feature {
 	i := slices.IndexFunc(n.Features, func(f Feature) bool {
 		return slices.Contains(f.Protocols, protocol) && slices.Contains(f.Touches, part)

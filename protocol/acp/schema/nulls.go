@@ -2,9 +2,9 @@ package schema
 
 import "github.com/acp-test/acp-test/wire"
 
-// WithNulls returns params or a result with null for each stable member that is absent and may be null. With result
-// set, raw is the result of a response to method, else the params of method. Programs in some languages write absent
-// members like this. Values of unknown shape stay unchanged.
+// WithNulls returns raw with null for each stable member that is absent and may be null, as programs in some languages
+// write absent members. raw is the result of a response to method if result is set, else the params of method. A value
+// of unknown shape stays unchanged.
 func (v *Version) WithNulls(method string, result bool, raw []byte) []byte {
 	m := v.methods[method]
 	value, err := wire.Parse(raw)
@@ -40,7 +40,7 @@ func withNulls(out []byte, s *shape, v wire.Value) []byte {
 	return append(out, v.Raw()...)
 }
 
-// filled appends an object that is a record.
+// filled appends an object of a record shape, with null for its absent members.
 func (s *shape) filled(out []byte, v wire.Value) []byte {
 	out = append(out, '{')
 	for key, value := range v.Fields() {
@@ -63,7 +63,7 @@ func (s *shape) filled(out []byte, v wire.Value) []byte {
 	return closed(out, '}')
 }
 
-// closed ends a list or an object. It replaces the comma after the last part.
+// closed ends a list or an object in out. It removes the comma after the last part.
 func closed(out []byte, end byte) []byte {
 	if out[len(out)-1] == ',' {
 		out = out[:len(out)-1]

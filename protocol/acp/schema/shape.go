@@ -14,35 +14,35 @@ const (
 	anyObject
 	text       // any string
 	filledText // a string that is not empty
-	otherText  // any string but one
+	otherText  // any string except word
 	boolean
 	number
 	fraction   // a number from 0 to 1
-	integer    // within min and max
+	integer    // a whole number from low to high
 	list       // an array of elem
-	filledList // one that is not empty
-	dict       // an object with values of elem
-	record     // an object with fields
-	union      // an object whose member says which variant it is
-	choice     // whatever fits one of the alternatives
+	filledList // an array of elem with at least one item
+	dict       // an object whose values are all elem
+	record     // an object with known fields
+	union      // an object with a member that says which variant it is
+	choice     // a value that fits one of the variants
 	enum       // one of the values
 )
 
 // shape is one type of the protocol.
 type shape struct {
 	kind shapeKind
-	name string // as in the schema; "" for what has no name
+	name string // name in the schema; "" if the type has none
 
-	word string // literal, notLiteral: the string; union: the key that tells
-	low  string // integer: the bounds, as decimal text
+	word string // otherText: the forbidden string; union: the key of the tag
+	low  string // integer: the bounds in decimal notation
 	high string //
 	elem ref    // list, dict
-	open bool   // union, enum: values that are not listed are allowed
-	rest *shape // union: what the others look like
+	open bool   // union, enum: other values are allowed too
+	rest *shape // union: shape of variants that are not listed
 
 	fields   []field
-	required uint64 // record: bit i is set if fields[i] must be there
-	nullOK   bool   // null fits wherever the shape is used
+	required uint64 // record: bit i is set if fields[i] is mandatory
+	nullOK   bool   // null is allowed wherever the shape is used
 	recordOptions
 
 	variants []variant
@@ -54,7 +54,7 @@ type shape struct {
 type recordOptions struct {
 	noMeta   bool // _meta is an unknown key
 	loose    bool // unknown keys are allowed
-	nullSeen bool // null in its place is known from the protocol's pages
+	nullSeen bool // an example of the protocol's documentation has null for this type
 }
 
 // ref is the use of a shape in one place, which may also allow null.
@@ -67,14 +67,14 @@ type ref struct {
 type field struct {
 	name string
 	ref
-	onError  bool // d: a value that does not fit is taken as absent
-	onNull   bool // n: null is taken as absent
+	onError  bool // mark d: an invalid value counts as absent
+	onNull   bool // mark n: null counts as absent
 	unstable bool
 }
 
 // variant is one form of a union or one alternative of a choice.
 type variant struct {
-	key string // choice: a member that must be tag, "" if there is none
+	key string // choice: a member whose value must be tag; "" if there is none
 	tag string
 	ref
 	gate     string
@@ -82,7 +82,7 @@ type variant struct {
 	unstable bool
 }
 
-// find returns the index of the field with that key, or -1.
+// find returns the index of the field with the given key, or -1.
 func (s *shape) find(key wire.Value) int {
 	for i := range s.fields {
 		if key.Is(s.fields[i].name) {
@@ -92,7 +92,7 @@ func (s *shape) find(key wire.Value) int {
 	return -1
 }
 
-// variant returns the variant of a union with that tag, or nil.
+// variant returns the variant of a union with the given tag, or nil.
 func (s *shape) variant(tag wire.Value) *variant {
 	for i := range s.variants {
 		if tag.Is(s.variants[i].tag) {

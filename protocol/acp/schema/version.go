@@ -1,6 +1,6 @@
-// Package schema describes the Agent Client Protocol as data: methods, shapes, enums, error codes and capability gates
-// of each version. Check reports what is wrong with a frame and how much damage that does. The tables are text files of
-// this project; a test compares them with the official schema.
+// Package schema describes the Agent Client Protocol as data: the methods, shapes, enums, error codes and capability
+// gates of each version. Check reports what is wrong with a frame, and how much damage each mistake does. The tables
+// are text files of this project; a test compares them with the official schema.
 package schema
 
 import (
@@ -17,10 +17,10 @@ import (
 //go:embed v1/*.txt v2/*.txt
 var tables embed.FS
 
-// Direction says which side receives a frame.
+// Direction says which side receives a message.
 type Direction uint8
 
-// These are the directions. Only methods can have Both.
+// These are the directions. Only a method can have Both.
 const (
 	ToAgent  Direction = 1
 	ToEditor Direction = 2
@@ -32,20 +32,21 @@ func (d Direction) String() string {
 	return [...]string{"nowhere", "to the agent", "to the editor", "either way"}[d&Both]
 }
 
-// Version holds the tables of one protocol version. It never changes.
+// Version has the tables of one protocol version. It does not change.
 type Version struct {
 	number   int
 	methods  map[string]*method
 	order    []string
 	shapes   map[string]*shape
-	unstable map[string]bool // names of shapes
+	unstable map[string]bool // names of unstable shapes
 	codes    []ErrorCode
 }
 
-// V1 returns version 1: schema v1 of the protocol, in which parts of the unstable schema are marked.
+// V1 returns version 1. Its tables have the stable schema v1 and, marked as unstable, additional parts of the unstable
+// schema.
 func V1() *Version { return v1() }
 
-// V2 returns version 2 as of its Preview.
+// V2 returns version 2, as of the preview of its specification.
 func V2() *Version { return v2() }
 
 var (
@@ -73,7 +74,7 @@ func (v *Version) Number() int { return v.number }
 type Method struct {
 	Name      string
 	Direction Direction
-	// Request and Notification say whether the method may be sent with an id and without one.
+	// Request says that the method may be sent with an id, and Notification that it may be sent without one.
 	Request, Notification bool
 	// Gate is the capability that the receiver must have advertised, as a path
 	// of Advertised; "" if the method is always available.
@@ -88,7 +89,8 @@ type method struct {
 	params, result ref
 }
 
-// Method returns the method with that name. It returns false for extension methods, which begin with "_".
+// Method returns the method with the given name. It returns false for an unknown method, and for an extension method,
+// whose name begins with "_".
 func (v *Version) Method(name string) (Method, bool) {
 	if m, ok := v.methods[name]; ok {
 		return m.Method, true
@@ -105,8 +107,8 @@ func (v *Version) Methods() []Method {
 type Update struct {
 	Kind string // the value of sessionUpdate
 	Type string
-	// Content says that the update is part of the conversation, so that its place among other updates matters. Any
-	// other update reports a state, of which only the latest counts.
+	// Content says that the update is part of the conversation, so that its place among other updates matters. Other
+	// updates report a state, and only the latest report of a state counts.
 	Content bool
 	Gate    string // see Method
 	Stable  bool
@@ -119,7 +121,7 @@ func (v *Version) Updates() []Update {
 	})
 }
 
-// Update returns the kind of session/update with that name.
+// Update returns the kind of session/update with the given name. It returns false if there is none.
 func (v *Version) Update(kind string) (Update, bool) {
 	return lists.Find(v.Updates(), func(u Update) bool { return u.Kind == kind })
 }
@@ -132,7 +134,7 @@ type Variant struct {
 	Stable bool
 }
 
-// Variants returns the forms of a union type; nil for any other type.
+// Variants returns the forms of a union type. It returns nil for any other type.
 func (v *Version) Variants(typeName string) []Variant {
 	s := v.shapes[typeName]
 	if s == nil || s.kind != union && s.kind != choice {
@@ -143,8 +145,8 @@ func (v *Version) Variants(typeName string) []Variant {
 	})
 }
 
-// Enum returns the values of an enum such as StopReason or ToolKind in the order of the schema; nil if no enum has that
-// name. open says that other values are allowed too; those of implementers begin with "_".
+// Enum returns the values of an enum such as StopReason or ToolKind, in the order of the schema. It returns nil if no
+// enum has the name. open says that other values are allowed too; values that implementers add begin with "_".
 func (v *Version) Enum(typeName string) (values []string, open bool) {
 	s := v.shapes[typeName]
 	if s == nil || s.kind != enum {
@@ -175,7 +177,7 @@ func (v *Version) Types() []string {
 	return slices.Sorted(maps.Keys(v.shapes))
 }
 
-// StableType reports whether a type of that name exists and is stable.
+// StableType reports whether a type with the given name exists and is stable.
 func (v *Version) StableType(name string) bool {
 	return v.shapes[name] != nil && !v.unstable[name]
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// tags are the keys that the enclosing unions have already checked, "" for none.
+// tags has the keys that the enclosing unions have already checked. Unused elements are "".
 type tags [2]string
 
-// and returns tags with one more key, that of an inner union or choice.
+// and returns t with one more key: that of an inner union or choice.
 func (t tags) and(key string) tags {
 	if t[0] == "" {
 		return tags{key}
@@ -19,8 +19,8 @@ func (t tags) and(key string) tags {
 	return tags{t[0], key}
 }
 
-// check checks a value against a shape. It reports a mistake with the severity sev, for the named shape in. tag are the
-// keys that the enclosing unions have already checked.
+// check checks a value against a shape. It reports mistakes with severity sev, as mistakes in the named shape in. tag
+// has the keys that the enclosing unions have already checked.
 func (w *walk) check(r ref, v wire.Value, sev Severity, in *shape, tag tags) {
 	if v.IsNull() && (r.nullable || r.nullOK) {
 		return
@@ -66,12 +66,13 @@ func (w *walk) scalar(s *shape, v wire.Value, sev Severity, in *shape) {
 		if (f < 0 || f > 1) && w.breaks() {
 			w.at(sev, v, "", "must be from 0 to 1, is "+excerpt(v), in)
 		}
-	case v.Is(s.word) && w.breaks(): // "" of a text that must not be empty
+	case v.Is(s.word) && w.breaks(): // filledText: the word is "", which the text must not be
 		w.at(sev, v, "", "must not be "+wire.Quote(s.word), in)
 	}
 }
 
-// kinds maps each kind of shape to the kind of JSON value that it requires, wire.Missing if it allows several.
+// kinds has, for each kind of shape, the kind of JSON value that it requires. It has wire.Missing if several are
+// allowed.
 var kinds = [...]wire.Kind{
 	anyObject: wire.Object, dict: wire.Object, record: wire.Object, union: wire.Object,
 	list: wire.Array, filledList: wire.Array,
@@ -89,14 +90,14 @@ func (w *walk) mustBe(v wire.Value, kind wire.Kind, sev Severity, in *shape) boo
 	return false
 }
 
-// breaks counts a value that does not fit. It reports whether the caller must report that value; without a report, no
-// message is built.
+// breaks counts a value that does not fit. It reports whether the caller must report the value. If there is no report
+// function, the caller need not build a message.
 func (w *walk) breaks() bool {
 	w.bad++
 	return w.report != nil
 }
 
-// note reports a problem with a value that nevertheless fits.
+// note reports a problem with a value that is valid nevertheless.
 func (w *walk) note(sev Severity, v wire.Value, message string, in *shape) {
 	if w.report != nil {
 		w.at(sev, v, "", message, in)
@@ -203,7 +204,7 @@ func (w *walk) union(s *shape, v wire.Value, sev Severity, outer tags) {
 	w.check(variant.ref, v, sev, s, outer.and(s.word))
 }
 
-// unlisted checks a string that is not among the values of an enum or union.
+// unlisted checks a string that may not be among the values of an enum or the tags of a union.
 func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 	if s.has(v) {
 		return
@@ -230,7 +231,8 @@ func (w *walk) unlisted(s *shape, v wire.Value, sev Severity) {
 	}
 }
 
-// choice checks a value against the first alternative that fits, else against the one that fits best.
+// choice checks a value against the first alternative that fits. If none fits, it reports the mistakes for the
+// alternative that fits best.
 func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag tags) {
 	var best, claimed *variant
 	least := 0
@@ -241,7 +243,7 @@ func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag tags) {
 			claimed = alternative
 		}
 		if alternative.unstable && claimed != alternative {
-			continue // nobody meant it
+			continue // the sender surely did not mean this one
 		}
 		if best == nil || bad < least {
 			best, least = alternative, bad
@@ -264,7 +266,7 @@ func (w *walk) choice(s *shape, v wire.Value, sev Severity, tag tags) {
 	w.alternative(best, v, sev, s, tag)
 }
 
-// breaksOf returns the number of mistakes of a value as this alternative, without reporting them.
+// breaksOf returns the number of mistakes in a value if it is checked as the alternative a. It does not report them.
 func (w *walk) breaksOf(a *variant, v wire.Value, s *shape, tag tags) int {
 	report, before := w.report, w.bad
 	w.report, w.bad = nil, 0
@@ -282,7 +284,7 @@ func (w *walk) alternative(a *variant, v wire.Value, sev Severity, s *shape, tag
 		}
 		if is := v.Get(a.key); !is.Is(a.tag) {
 			if is.Exists() {
-				w.bad += 2 // it claims to be something else
+				w.bad += 2 // the value claims to be another alternative
 			}
 			if w.breaks() {
 				w.at(sev, v, a.key, "must be "+wire.Quote(a.tag), s)

@@ -1,6 +1,6 @@
-// Package scratch is an editor and a model server that a person operates by hand. The person types prompts with the
-// model's replies, answers permission requests, holds and releases the model, and can send lines that no editor would
-// send.
+// Package scratch is an editor and a model server that a person operates by hand. The person types prompts together
+// with the model's replies, answers permission requests, and holds and releases the model. The person can also send
+// lines that no editor would send.
 package scratch
 
 import (
@@ -25,17 +25,17 @@ import (
 // Options describe the agent to start. All fields but Step are required.
 type Options struct {
 	Profile *agents.Profile
-	// Box holds everything that the agent gets from the host. Its directories are made in Root, which must exist.
+	// Box has everything that the agent gets from the host. Its directories are created in Root, which must exist.
 	Box  agents.Sandbox
 	Root string
 	Log  *transcript.Transcript
-	// Keeper is the command line of this program that looks after the agent's processes.
+	// Keeper is the command line with which this program starts as the keeper of the agent's processes.
 	Keeper []string
-	// Step holds the model before each step of its reply.
+	// Step makes the model wait before each step of its replies.
 	Step bool
 }
 
-// Scratch is an agent with a session in its own workspace. All methods may be called from any goroutine.
+// Scratch is an agent with one session in a workspace of its own. All methods may be called concurrently.
 type Scratch struct {
 	editor  *mockclient.Editor
 	session *mockclient.Session
@@ -45,7 +45,7 @@ type Scratch struct {
 	web     *http.Server
 
 	mu     sync.Mutex
-	models []*fakellm.Server // one for each prompt, the newest last
+	models []*fakellm.Server // one for each prompt, the newest last; the first before any prompt
 	turn   *mockclient.Turn
 }
 
@@ -66,7 +66,7 @@ func Start(ctx context.Context, o Options) (s *Scratch, err error) {
 	}
 	s = &Scratch{log: o.Log, work: dirs.Work, step: o.Step}
 	s.web = &http.Server{Handler: http.HandlerFunc(s.model), ReadHeaderTimeout: patience}
-	go func() { _ = s.web.Serve(listener) }() // until Close
+	go func() { _ = s.web.Serve(listener) }() // runs until Close
 	defer func() {
 		if err != nil {
 			s.Close(context.WithoutCancel(ctx))
@@ -105,7 +105,7 @@ func (s *Scratch) model(w http.ResponseWriter, r *http.Request) {
 	now.ServeHTTP(w, r)
 }
 
-// say starts a model server for a script. It replaces the current server, whose open streams go on.
+// say starts a model server for a script. The new server replaces the current one, whose open streams continue.
 func (s *Scratch) say(text string) error {
 	script, err := fakellm.ParseScript("model", []byte(text), func(text string) (string, error) {
 		return strings.ReplaceAll(text, "$WORK", s.work), nil
@@ -127,17 +127,17 @@ func (s *Scratch) say(text string) error {
 type Act struct {
 	// Do is prompt, answer, cancel, release or raw.
 	Do string
-	// Text is a prompt, or a line to send unchanged.
+	// Text is the text of a prompt, or for raw a line to send unchanged.
 	Text string
-	// Model is the model's answer to a prompt: a text, or replies as in a model script, in which $WORK is the
-	// workspace. Hold holds the model at each step.
+	// Model is the model's answer to a prompt. It is a text, or a list of replies in the form of a model script, in
+	// which $WORK stands for the workspace. Hold makes the model wait before each step.
 	Model string
 	Hold  bool
-	// Request is the Seq of a permission request. Option is the id of the option to choose; "" answers with
+	// Request is the Seq of a permission request. Option is the id of the option to select; if it is "", the answer is
 	// cancelled.
 	Request int
 	Option  string
-	// Gate is the name of the gate to release; "" means the first one.
+	// Gate is the name of the gate to release. If it is "", the first gate is released.
 	Gate string
 }
 
@@ -180,8 +180,8 @@ func (s *Scratch) prompt(ctx context.Context, a Act) error {
 	return nil
 }
 
-// spoken converts a text, or replies as in a script, to a model script. held makes the model wait before each step and
-// at the end.
+// spoken converts a text, or replies in the form of a model script, to a model script. held makes the model wait
+// before each step and at the end.
 func spoken(text string, held bool) (string, error) {
 	if !strings.HasPrefix(strings.TrimSpace(text), "- ") {
 		text = cmp.Or(text, "Done.")
@@ -206,8 +206,8 @@ func indented(text string) string {
 	return b.String()
 }
 
-// stepped returns a turn with a gate at each place. It adds them from the last place to the first, so that earlier
-// places do not move.
+// stepped returns a turn with a gate at each place, or t itself if held is false. It adds the gates from the last
+// place to the first, so that earlier places do not move.
 func stepped(t fakellm.TurnNode, held bool) fakellm.TurnNode {
 	if !held {
 		return t
@@ -236,13 +236,13 @@ func (s *Scratch) release(gate string) error {
 // State tells the person which acts are possible now.
 type State struct {
 	Session string `json:"session"`
-	// InTurn: a prompt has not been answered yet.
+	// InTurn says that a prompt has no response yet.
 	InTurn bool `json:"inTurn"`
-	// Asked are permission requests without an answer.
+	// Asked are the permission requests without an answer.
 	Asked []Asked `json:"asked"`
-	// Held are the gates that hold the model.
+	// Held are the names of the gates that hold the model.
 	Held []string `json:"held"`
-	// Gone: the agent has exited.
+	// Gone says that the agent has exited.
 	Gone bool `json:"gone"`
 }
 
@@ -295,7 +295,7 @@ func (s *Scratch) Close(ctx context.Context) {
 		s.editor.Close(ctx)
 	}
 	for _, m := range models {
-		m.Close() // what was going on in it is of no use any more
+		m.Close() // nobody needs its open requests any more
 	}
-	s.web.Close() // as before
+	s.web.Close() // its open requests end too
 }

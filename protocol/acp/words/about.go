@@ -9,16 +9,16 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// stories link the entries of a run that belong together: the chunks of one message, and the updates and permission
-// requests about one tool call. How an agent cuts a message into chunks, and in which update it reports a part of a
-// tool call, is the agent's choice. A permission request may name only the call's id.
+// stories links the entries of a run that belong together: the chunks of one message, and the updates and permission
+// requests about one tool call. The agent chooses how to cut a message into chunks, and in which update to report a
+// part of a tool call. A permission request may name only the id of the call.
 type stories struct {
 	mu     sync.Mutex
-	before map[int]transcript.Entry // by Seq, the entry that goes on with it
+	before map[int]transcript.Entry // by Seq, the earlier entry that the entry continues
 	last   map[string]transcript.Entry
 }
 
-// newStories returns the functions observe and told that scenarios.Protocol describes.
+// newStories returns the two functions of scenarios.Protocol.Stories, which share one stories.
 func newStories() (observe func(transcript.Entry), told func(transcript.Entry, string) (string, bool)) {
 	s := &stories{before: map[int]transcript.Entry{}, last: map[string]transcript.Entry{}}
 	return s.observe, s.told
@@ -46,7 +46,7 @@ func (s *stories) observe(e transcript.Entry) {
 	}
 }
 
-// link makes e the last entry of its kind. With goesOn, it records that e continues the entry that was last before.
+// link makes e the last entry of its kind. If goesOn is true, it records that e continues the previous last entry.
 func (s *stories) link(e transcript.Entry, kind string, goesOn bool) {
 	if before, ok := s.last[kind]; ok && goesOn && before.Conn == e.Conn {
 		s.before[e.Seq] = before
@@ -57,8 +57,9 @@ func (s *stories) link(e transcript.Entry, kind string, goesOn bool) {
 // mostTold is the maximum length of the text that told joins, in bytes.
 const mostTold = 64 << 10
 
-// told returns, for the path "text", the text of a message up to and including chunk e. For the path "about" it
-// returns, as JSON, all that the agent has reported about a tool call up to e. ok is false for other paths and entries.
+// told returns more text for an entry than the entry itself has. For the path "text" it returns the text of a message
+// up to and including the chunk e. For the path "about" it returns, as JSON, all that the agent has reported about a
+// tool call up to e. ok is false for other paths and entries.
 func (s *stories) told(e transcript.Entry, path string) (text string, ok bool) {
 	part := func(e transcript.Entry) string { return e.JSON().Path("params.update.content.text").Str() }
 	switch u := acpframe.Update(e); {

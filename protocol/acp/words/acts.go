@@ -72,8 +72,8 @@ func compilePrompt(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// promptBlocks returns the content blocks of a prompt: the blocks that the line gives as JSON, else one block with the
-// text.
+// promptBlocks returns the content blocks of a prompt. They are the blocks that the line gives as JSON or, if given is
+// missing, one block with the text.
 func promptBlocks(b *scenarios.Branch, l *scenarios.Line, given script.Word, text string) ([]any, error) {
 	if given.Raw() == "" {
 		return []any{map[string]any{"type": "text", "text": text}}, nil
@@ -123,7 +123,7 @@ func attached(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name 
 		return nil, l.Fault(fmt.Errorf("the workspace holds no file %q to attach: add it below as -- %s --, or write it "+
 			"first", name, name))
 	}
-	if err != nil { // What the scenario put there can be read: the agent put something else there.
+	if err != nil { // the scenario's own files can be read, so the agent has replaced this one
 		return nil, b.Back(l, true, "a file "+name+" to attach", err.Error())
 	}
 	return data, nil
@@ -195,7 +195,7 @@ func compileAnswer(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// unhold returns the step that lets the editor give its usual answer to a request it held.
+// unhold returns a step in which the editor gives its usual answer to a request that it has left unanswered.
 func unhold(l *scenarios.Line, ref string) scenarios.Step {
 	if l.Alias != "" {
 		return l.Usage(l.Name.Column, "an answer with usual cannot have a name")
@@ -214,7 +214,7 @@ func unhold(l *scenarios.Line, ref string) scenarios.Step {
 	}
 }
 
-// answerOf returns the result or the error with which a line answers a request of the agent.
+// answerOf returns the result or the error with which the line answers the agent's request e.
 func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Word, e transcript.Entry) (any,
 	*mockclient.RPCError, error) {
 	selected := func(id string) any {
@@ -254,7 +254,7 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 	return nil, nil, b.NoSituation(l, "a permission request that offers "+choice, b.Line(e))
 }
 
-// compileSet compiles a request about a session. The words of the line are its params, named by keys.
+// compileSet compiles a request about a session. The words of the line are the params of the request, named by keys.
 func compileSet(method, what string, keys ...string) func(*scenarios.Line) scenarios.Step {
 	n := len(keys)
 	return func(l *scenarios.Line) scenarios.Step {
@@ -271,7 +271,7 @@ func compileSet(method, what string, keys ...string) func(*scenarios.Line) scena
 				params[key] = text
 			}
 			method := of(b).setting(method, params)
-			if l.Alias != "" { // the script judges the answer: it may ask for what is not on offer
+			if l.Alias != "" { // the script judges the answer, because it may set a value that the agent does not offer
 				defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
 			}
 			_, err := call(ctx, b, l, s, method, params, true)
@@ -280,8 +280,8 @@ func compileSet(method, what string, keys ...string) func(*scenarios.Line) scena
 	}
 }
 
-// setting adapts a request that sets a mode or an option to the protocol version. It changes params and returns the
-// method.
+// setting adapts a request that sets a mode or an option to the protocol version. It changes params, and returns the
+// method to use.
 func (c *client) setting(method string, params map[string]any) string {
 	if c.version == v2 && strings.HasPrefix(method, "session/set_") {
 		params["type"] = "id"
@@ -324,8 +324,8 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 				}
 				params = json.RawMessage(text)
 			}
-			// A script may break the protocol on purpose in messages that it writes by hand, so rules for clients
-			// ignore them.
+			// A script may break the protocol on purpose in messages that it writes by hand. So rules for clients
+			// ignore such messages.
 			defer func(from int) { b.ExcuseSince(from, method) }(b.Transcript().Len())
 			if !request {
 				return notify(ctx, b, l, b.Session(), method, params)

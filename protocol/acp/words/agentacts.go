@@ -9,9 +9,9 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentDialect holds the differences between protocol versions in the messages of a scripted agent.
+// agentDialect has the differences between the protocol versions in the messages of a scripted agent.
 type agentDialect struct {
-	tool  string // the update that announces a call
+	tool  string // kind of the update that announces a call
 	ids   bool   // each message has an id
 	ask   func(g language.Given) string
 	ended func(s *serve.Run, reason string) error
@@ -24,13 +24,13 @@ var v1Agent = agentDialect{tool: "tool_call", ask: askFirst, ended: func(s *serv
 
 var v2Agent = agentDialect{tool: "tool_call_update", ids: true, ask: askV2, ended: endV2}
 
-// agentAct returns a scenario command that calls do in a handler.
+// agentAct returns a scenario command for handlers of a scripted agent. The command calls do.
 func agentAct(name, args, summary string, do func(*serve.Run, language.Given) error) *scenarios.Command {
 	return language.AgentAct[*scenarios.Branch](name, args, summary, do)
 }
 
-// agentActs returns the commands of a scripted agent. A command that sends a part of a turn first accepts the turn's
-// prompt.
+// agentActs returns the commands of a scripted agent. The commands that send a part of a turn first accept the prompt
+// of the turn.
 func agentActs(d agentDialect) (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
 		all = append(all, agentAct(name, args, summary, do))
@@ -113,7 +113,8 @@ func askFirst(g language.Given) string {
 	return `,"toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) + member("title", g.Options["title"]) + `}`
 }
 
-// askV2 returns the title and the subject of a permission request. The title has a default, as version 2 requires one.
+// askV2 returns the title and the subject of a permission request. Version 2 requires a title, so the title has a
+// default.
 func askV2(g language.Given) string {
 	return `,"title":` + serve.Quote(cmp.Or(g.Options["title"], "Go on?")) +
 		`,"subject":{"type":"tool_call","toolCall":{"toolCallId":` + serve.Quote(g.Words[0]) +
@@ -131,7 +132,7 @@ func optionsOf(words []string) string {
 	return strings.Join(options, ",")
 }
 
-// notifyUpdate sends a session/update about a session; "" means the run's session.
+// notifyUpdate sends a session/update about a session. If session is "", the update is about the run's session.
 func notifyUpdate(s *serve.Run, session, update string) error {
 	s.Notify("session/update", `{"sessionId":`+serve.Quote(cmp.Or(session, s.Session()))+`,"update":`+update+`}`)
 	return nil

@@ -17,36 +17,36 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// client is the editor of one run. In a scenario for both sides, the agent's part and the editor's part use the client
-// concurrently, so mu guards every field.
+// client is the editor of one run. In a scenario for both sides, the agent's part and the editor's part of the script
+// use the client concurrently, so mu guards all fields.
 type client struct {
-	version int // v2, or any other for version 1
+	version int // v2 for version 2; any other value for version 1
 
 	mu     sync.Mutex
 	editor *mockclient.Editor // nil while no agent runs
 	offers mockclient.Capabilities
-	as     *personas.Persona // whom it plays; nil: acp-test
+	as     *personas.Persona // editor that the client imitates, or nil for acp-test itself
 
-	// The set-up lines have set these fields so far.
+	// Set-up lines set these fields.
 	permits   []mockclient.Rule
 	remember  mockclient.Memory
 	files     mockclient.Files
 	hold      []held
-	refuse    map[string]bool // methods
+	refuse    map[string]bool // methods that the editor refuses
 	ids       mockclient.IDs
 	theirIDs  bool
-	nulls     bool // optional members that are absent are null
+	nulls     bool // send absent optional members as null
 	terminals mockclient.Terminals
 	elicits   []mockclient.ElicitRule
 	mcp       mcpServers
-	system    map[string]any // the system prompt; nil is none
+	system    map[string]any // the system prompt, or nil
 
 	greeting wire.Value       // the result of initialize
-	asked    bool             // whether to log in has been settled for this connection
+	asked    bool             // the login was done or skipped for this connection
 	opening  transcript.Entry // the answer to the latest session/new
 }
 
-// held says which requests of a method the editor leaves unanswered.
+// held says which requests of a method the editor leaves unanswered: those whose params satisfy is.
 type held struct {
 	method string
 	is     func(params wire.Value) bool
@@ -54,7 +54,7 @@ type held struct {
 
 func newClient() scenarios.Client { return &client{offers: mockclient.DefaultCapabilities()} }
 
-// As returns a client of version 1 that behaves like the editor p.
+// As returns a version 1 client that behaves like the editor p.
 func As(p *personas.Persona) scenarios.Client {
 	c := &client{offers: mockclient.Capabilities(p.Capabilities).Clone(), as: p,
 		ids: mockclient.CountingIDs(int64(p.FirstID))}
@@ -72,8 +72,7 @@ func (c *client) change(f func()) {
 	f()
 }
 
-// live returns the editor for a line that needs it; the error is a miss if no
-// agent runs.
+// live returns the editor for a line that needs one. If no agent runs, it returns a Miss.
 func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err error) {
 	c := of(b)
 	if c.change(func() { e = c.editor }); e == nil {
@@ -82,9 +81,9 @@ func live(b *scenarios.Branch, l *scenarios.Line) (e *mockclient.Editor, err err
 	return e, nil
 }
 
-// Connect makes an editor for an agent that was just started. By default the editor's terminals run the agent's
-// commands, because an agent may need commands for any kind of scenario. They do not if the scenario scripts the
-// terminals, or if the agent is isolated: a command in a terminal would run outside the isolation.
+// Connect creates the editor for an agent that was just started. By default the editor's terminals really run the
+// agent's commands, because an agent may need commands in any scenario. They do not if the scenario scripts the
+// terminals, or if the agent is isolated, because a command in a terminal would run outside the isolation.
 func (c *client) Connect(a *transport.Agent, env []string, root string, isolated bool) {
 	c.change(func() {
 		c.asked = false
@@ -115,7 +114,7 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 	})
 }
 
-// members returns the members that the persona adds to each message, in addition to those of JSON-RPC.
+// members returns the members that the persona adds to each JSON-RPC message, or nil.
 func (c *client) members() map[string]any {
 	if c.as == nil {
 		return nil
@@ -131,7 +130,7 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 	return initialize(ctx, b, l, nil)
 }
 
-// Disconnect drops the editor of the agent that is gone.
+// Disconnect drops the editor after the agent has ended.
 func (c *client) Disconnect() { c.change(func() { c.editor = nil }) }
 
 // Send writes raw to the agent unchanged.
@@ -157,8 +156,9 @@ func (c *client) capability(path string) (v wire.Value) {
 	return v
 }
 
-// Advertises reports whether the agent has a capability: a path below agentCapabilities, or authMethods, modes or
-// configOptions. The answer to the latest session/new shows the last two.
+// Advertises reports whether the agent has a capability. capability is a path below agentCapabilities, or authMethods,
+// modes or configOptions. The last two are read from the answer to the latest session/new. known is false while the
+// answer that would show the capability has not come.
 func (c *client) Advertises(capability string) (has, known bool) {
 	c.change(func() {
 		switch known = c.greeting.Exists(); capability {
@@ -188,7 +188,7 @@ func (c *client) AgentInfo() (name, version string) {
 	return name, version
 }
 
-// Ports returns the port of the MCP server over http, if there is one.
+// Ports returns the port of the MCP server over http, or nil if there is no such server.
 func (c *client) Ports() ([]isolate.Port, error) {
 	s := c.servers()
 	if s.http == nil {
@@ -202,7 +202,7 @@ func (c *client) Ports() ([]isolate.Port, error) {
 	return []isolate.Port{{Number: port, Serve: s.http.Serve}}, err
 }
 
-// Masks returns the text that replaces the address of the MCP server over http.
+// Masks returns the address of the MCP server over http and the text that replaces it in transcripts.
 func (c *client) Masks() map[string]string {
 	if s := c.servers(); s.http != nil {
 		return map[string]string{s.http.Entry(canaryName).URL: "$CANARY"}

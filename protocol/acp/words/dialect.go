@@ -48,9 +48,9 @@ func AddV2(p *scenarios.Protocol) {
 // v2 is the version that a client of version 2 offers.
 const v2 = 2
 
-// v2End returns the stop reason of an idle state that ends a prompt's work, or "none" if the state has no stop
-// reason. It returns "error" for a prompt that failed or was refused, and "cancelled" for a prompt that a cancel
-// removed before it was part of the conversation (V2-CAN-002).
+// v2End returns the stop reason of an idle state that ends the work of a prompt, or "none" if the state has no stop
+// reason. For a prompt that failed or was refused it returns "error". For a prompt that a cancel removed before the
+// agent accepted the prompt, it returns "cancelled" (V2-CAN-002). ok is false for other entries.
 func v2End(e transcript.Entry) (reason string, ok bool) {
 	if e.Source != transcript.Agent {
 		return "", false
@@ -70,8 +70,8 @@ func v2End(e transcript.Entry) (reason string, ok bool) {
 	return reason, true
 }
 
-// v2Said returns the text that an update adds to the agent's message. It counts an agent_message as new text, on the
-// assumption that no chunks of that message came before.
+// v2Said returns the text that an update adds to the agent's message. It treats an agent_message as new text, on the
+// assumption that no chunks of the same message came before.
 func v2Said(e transcript.Entry) string {
 	if text := said(e); text != "" || e.Source != transcript.Agent || acpframe.Update(e) != "agent_message" {
 		return text
@@ -94,8 +94,8 @@ func v2Brief(e transcript.Entry) string {
 	return brief(e)
 }
 
-// v2Lookup is lookup for version 2. It also finds the subject of a permission request, and the text of a message that
-// is a list of blocks.
+// v2Lookup is lookup for version 2. It also looks in the subject of a permission request. It also finds the text of a
+// message whose content is a list of blocks.
 func v2Lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	if path == "text" && e.JSON().Path("params.update.content").Kind() == wire.Array {
 		path = "content.0.text"
@@ -105,12 +105,12 @@ func v2Lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 		parts = append(parts, subject.Get("toolCall"), subject)
 	}
 	if output := e.JSON().Path("params.update.output"); output.Kind() == wire.Object {
-		parts = append(parts, output) // of a terminal, whose chunks have the bytes at the same path
+		parts = append(parts, output) // of a terminal; the chunks of its output have data at the same path
 	}
 	return parts, path
 }
 
-// sameKinds maps a pattern of version 1 to the updates of version 2 that the pattern also matches.
+// sameKinds has, by pattern of version 1, the version 2 updates that the pattern also matches.
 var sameKinds = map[string][]string{
 	"agent_message": {"agent_message"},
 	"agent_thought": {"agent_thought"},
@@ -151,7 +151,7 @@ func ofState(x language.Bound, e transcript.Entry, own bool) bool {
 		(x.Arg == "" || e.JSON().Path("params.update.state").Is(x.Arg))
 }
 
-// updateWith matches updates of a kind for which is returns true.
+// updateWith matches the agent's updates of a kind that satisfy is.
 func updateWith(kind string, is func(u wire.Value) bool) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && acpframe.Update(e) == kind && is(e.JSON().Path("params.update"))
@@ -173,8 +173,8 @@ func terminalNews(x language.Bound, e transcript.Entry, own bool) bool {
 	return x.Arg == "exit" && v.Get("exitStatus").Kind() == wire.Object
 }
 
-// paths2 maps capabilities of version 1 to their names in version 2. "session" covers all that every agent with
-// sessions supports.
+// paths2 maps version 1 capabilities to their names in version 2. "session" stands for everything that every agent
+// with sessions supports.
 var paths2 = map[string]string{
 	"loadSession": "session", "sessionCapabilities.resume": "session", "sessionCapabilities.list": "session",
 	"sessionCapabilities.close": "session", "sessionCapabilities.delete": "session.delete",
@@ -229,7 +229,7 @@ func (c *client) hello(version any) map[string]any {
 		return hello
 	}
 	offers := maps.Clone(c.offers)
-	for _, gone := range []string{"fs", "terminal", "session", "subagents"} { // of version 2 no client advertises them
+	for _, gone := range []string{"fs", "terminal", "session", "subagents"} { // no client of version 2 advertises them
 		delete(offers, gone)
 	}
 	return map[string]any{"protocolVersion": version, "capabilities": offers, "info": info}

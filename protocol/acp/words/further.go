@@ -9,7 +9,7 @@ import (
 // traced is a trace context. Editors put one into the _meta of a prompt, and agents ignore it.
 const traced = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
-// further sends one more prompt in the session that idle returns. It returns the request; ok is false if there is no
+// further sends one more prompt in the session that idle returns, and returns the request. ok is false if there is no
 // such session.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	id := idle(b.Transcript())
@@ -25,16 +25,16 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	return call.Entry, call.Entry.Seq > 0
 }
 
-// openings holds the sessions of one connection for idle.
+// openings has what idle knows about the sessions of one connection.
 type openings struct {
-	order []string // as opened and prompted, the last one last
+	order []string // sessions in the order of opening and prompting, the latest last
 	open  map[string]bool
-	asked map[int]string // requests without an answer, with their session
-	out   bool           // after a logout
+	asked map[int]string // session of each unanswered request, by Seq
+	out   bool           // a logout was sent
 }
 
-// idle returns, for the last connection, the session that was prompted last, else the one opened last. It returns "" if
-// that session is closed, if any request has no answer yet, or after a logout.
+// idle returns a session of the last connection in which nothing happens. It is the session that was opened or
+// prompted last. idle returns "" if that session is closed, if any request has no answer yet, or after a logout.
 func idle(t *transcript.Transcript) string {
 	conn, s := -1, openings{}
 	for e := range t.All() {
@@ -48,7 +48,7 @@ func idle(t *transcript.Transcript) string {
 		case e.Source == transcript.Editor && e.Kind == transcript.Request:
 			s.request(e)
 		case e.Source == transcript.Agent && e.Kind == transcript.Notification && e.Ref > 0:
-			delete(s.asked, e.Ref) // the prompt of version 2 whose work is over
+			delete(s.asked, e.Ref) // the work of a version 2 prompt has ended
 		case e.Source == transcript.Agent && e.Kind == transcript.Response:
 			s.answer(e)
 		}
@@ -78,7 +78,7 @@ func (s *openings) request(e transcript.Entry) {
 func (s *openings) answer(e transcript.Entry) {
 	id := s.asked[e.Ref]
 	if e.Method == "session/prompt" && e.JSON().Path("result.messageId").Exists() {
-		return // which goes on
+		return // version 2: the work of the prompt goes on
 	}
 	delete(s.asked, e.Ref)
 	if !e.JSON().Get("result").Exists() {

@@ -24,7 +24,7 @@ func compileInitialize(l *scenarios.Line) scenarios.Step {
 		}
 	}
 	if version != nil || l.Alias != "" {
-		l.Alone() // the script looks at the answer, which is given again where others had it
+		l.Alone() // the script looks at the answer, so the agent must not be shared with other scenarios
 	}
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		if err := b.Launch(ctx); err != nil {
@@ -115,8 +115,8 @@ func notify(
 	return nil
 }
 
-// call sends a request and, if wait is set, waits for the answer. An error answer ends the script, unless the line
-// names its result: then later lines judge the answer.
+// call sends a request. If wait is set, it waits for the answer. An error answer then ends the script, unless the line
+// gives the request a name: then later lines judge the answer.
 func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string, params any,
 	wait bool) (transcript.Entry, error) {
 	c, err := send(ctx, b, l, s, method, params)
@@ -143,7 +143,7 @@ func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 	return c, nil
 }
 
-// answer waits for the answer to a request.
+// answer waits for the answer to a request. If must is set, an error answer is a Miss.
 func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mockclient.Call,
 	must bool) (transcript.Entry, error) {
 	wait, cancel := b.Patience(ctx, c.Entry.Method)
@@ -189,8 +189,8 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 	return e, m
 }
 
-// greeted adds advice to the miss of a request without an answer, if that request is initialize. The agent then counts
-// as not started.
+// greeted adds advice to the Miss of an initialize request that got no answer, and marks the agent as not started. It
+// does not change the Miss of another request.
 func greeted(b *scenarios.Branch, method string, m *scenarios.Miss) *scenarios.Miss {
 	if method == "initialize" {
 		m.Failure.Advice = b.StartAdvice(m.Failure)
@@ -199,7 +199,7 @@ func greeted(b *scenarios.Branch, method string, m *scenarios.Miss) *scenarios.M
 	return m
 }
 
-// provide sends providers/set for each of the agent's providers that speaks a protocol of the run's model server.
+// provide sends providers/set for each of the agent's providers that can use the run's model server.
 func provide(ctx context.Context, b *scenarios.Branch) error {
 	line := scenarios.Implied("start")
 	list, err := call(ctx, b, line, nil, "providers/list", map[string]any{}, true)

@@ -9,10 +9,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// spoken returns the entries except those that a load replays.
+// spoken returns the entries without those that the agent sent between a load request and its response.
 func spoken(entries iter.Seq[transcript.Entry]) iter.Seq[transcript.Entry] {
 	return func(yield func(transcript.Entry) bool) {
-		loading := map[string]int{} // sessions that are being loaded: the request
+		loading := map[string]int{} // Seq of the load request, by session that is being loaded
 		for e := range entries {
 			switch {
 			case e.Source == transcript.Editor && e.Kind == transcript.Request && (e.Method == "session/load" ||

@@ -14,8 +14,8 @@ import (
 //go:embed kinds.txt
 var kindsOfBoth string
 
-// kinds returns the patterns for messages of the agent in ACP version 1, and for messages on the streams and sockets
-// that a script opens itself.
+// kinds returns the patterns of ACP version 1: patterns for messages of the agent, and for messages on the streams and
+// sockets that a script has opened.
 func kinds() []language.Kind {
 	all := lexicon.Kinds(kindsOfBoth, map[string]lexicon.Match{
 		"update": update(), "tool": update("tool_call", "tool_call_update"),
@@ -49,14 +49,14 @@ func ofTerminal(x language.Bound, e transcript.Entry, _ bool) bool {
 		"output": transcript.TermOutput, "exit": transcript.TermExit, "released": transcript.TermReleased}[x.Arg]
 }
 
-// opened matches messages of a kind on the stream or socket that a line of the script has opened.
+// opened returns a pattern for messages of a kind on the stream or socket that another script line has opened.
 func opened(kind transcript.Kind) lexicon.Match {
 	return func(x language.Bound, e transcript.Entry, _ bool) bool {
 		return e.Source == transcript.Network && e.Kind == kind && e.Ref == x.Ref
 	}
 }
 
-// update matches the session updates with one of the names, or all updates if none is given.
+// update returns a pattern for session updates with one of the names. Without names, it matches all session updates.
 func update(names ...string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		u := acpframe.Update(e)
@@ -64,7 +64,7 @@ func update(names ...string) lexicon.Match {
 	}
 }
 
-// asks matches the agent's requests of a method.
+// asks returns a pattern for the agent's requests of a method.
 func asks(method string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && e.Kind == transcript.Request && e.Method == method

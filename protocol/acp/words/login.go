@@ -15,8 +15,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// login logs in with the method that the profile names, at most once per connection. It does nothing if the script
-// has logged in itself.
+// login logs in with the method that the profile names, at most once per connection. It does nothing if the profile
+// names no method, or if the script has already logged in.
 func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	method, c, asked := b.Login(), of(b), true
 	c.change(func() { asked, c.asked = c.asked, true })
@@ -31,7 +31,7 @@ func login(ctx context.Context, b *scenarios.Branch, l *scenarios.Line) error {
 	}
 	_, err := call(ctx, b, l, nil, c.method("authenticate"), map[string]any{"methodId": method}, true)
 	if miss, ok := errors.AsType[*scenarios.Miss](err); ok {
-		miss.Verdict = results.Inconclusive // what the scenario asks was not tried
+		miss.Verdict = results.Inconclusive // the login failed, so the scenario's subject was not tested
 	}
 	return err
 }
@@ -66,9 +66,9 @@ func (c *client) loginAdvice() (advice string) {
 // aboutLogin matches error messages in which an agent asks for a login.
 var aboutLogin = lazy.Regexp(`(?i)\b(auth|log(ged)?[ -]?in\b|sign(ed)?[ -]?in\b|credential|api[ -_]?key)`)
 
-// barred returns why the agent refused because no login took place, or "". The script must not have tried to log in.
-// The agent must either offer login methods and refuse a request with -32000, or offer none, refuse the first session
-// and mention the login in its error message.
+// barred explains that the agent refused a request because no login took place. It returns "" if there was no such
+// refusal or if the script tried to log in. There are two kinds of refusal: the agent offers login methods and answers
+// with -32000, or it offers none, refuses the first session and mentions a login in its error message.
 func barred(t *transcript.Transcript) string {
 	refused, opened := "", false
 	var offered []string
@@ -92,8 +92,7 @@ func barred(t *transcript.Transcript) string {
 	return refused
 }
 
-// loggedIn reports whether a login has succeeded on the connection of the last entry
-// and no logout has followed.
+// loggedIn reports whether the last connection is logged in: a login has succeeded, and no logout has succeeded since.
 func loggedIn(t *transcript.Transcript) (in bool) {
 	conn := -1
 	for e := range t.All() {

@@ -20,24 +20,24 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// mcpServers holds the MCP servers that a scenario gives to the agent.
+// mcpServers has the MCP servers that a scenario gives to the agent. The canary is the test server of this program.
 type mcpServers struct {
-	broken bool           // a server that cannot be started
-	stdio  bool           // a canary over stdio
-	log    string         // its file, if there is one
-	told   map[string]int // how many contacts over each transport Served has returned
-	name   string         // its name, "" for canaryName
-	apart  bool           // each session gives it a variable of its own
-	given  int            // how many variables that are
-	as     string         // the variable by which it is slow, or another one; "" neither
-	http   *canary.Server // a canary over http
+	broken bool           // add a server that cannot be started
+	stdio  bool           // add a canary over stdio
+	log    string         // log file of the stdio canary, or ""
+	told   map[string]int // by transport, how many events Served has returned
+	name   string         // name of the stdio canary; "" stands for canaryName
+	apart  bool           // each session gives the stdio canary a different variable
+	given  int            // number of variables given so far
+	as     string         // variable that selects how the stdio canary behaves, such as slowly; "" for the usual way
+	http   *canary.Server // canary over http, or nil
 	own    []mockclient.MCPServer
 }
 
-// canaryName is the name of the MCP server a scenario gives to the agent.
+// canaryName is the default name of the canary.
 const canaryName = "canary"
 
-// token returns the token in the canary's answers. It only needs to differ from other text.
+// token returns the token that the canary puts into its answers. It need only differ from any other text.
 func token(b *scenarios.Branch) string { return canary.Token(b.Seed()) }
 
 func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary log") }
@@ -48,7 +48,7 @@ func (c *client) servers() (given mcpServers) {
 	return given
 }
 
-// counts counts the canaries with a variable of their own, and returns the number of the next one.
+// counts increments the number of variables given to stdio canaries, and returns the new number.
 func (c *client) counts() (n int) {
 	c.change(func() {
 		c.mcp.given++
@@ -57,7 +57,7 @@ func (c *client) counts() (n int) {
 	return n
 }
 
-// offered returns the MCP servers in the form of session/new.
+// offered returns the MCP servers as they appear in the params of session/new.
 func offered(b *scenarios.Branch) []any {
 	out := []any{}
 	s := of(b).servers()
@@ -222,8 +222,8 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// canaryLine is a line that waits until the MCP servers have seen a kind of event least times, over one transport or
-// any.
+// canaryLine is a script line that waits until the canaries have seen an event least times. over is the transport, or
+// "" for both. If skips is set, the scenario is skipped when the events do not come.
 type canaryLine struct {
 	line       *scenarios.Line
 	what, over string
@@ -231,7 +231,8 @@ type canaryLine struct {
 	skips      bool
 }
 
-// watch waits until the MCP servers have seen the line's event often enough, or until the line's timeout.
+// watch waits until the canaries have seen the line's event as often as the line requires. For a negated line, it
+// checks at once that they have not. It returns an error if the line fails or times out.
 func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string) error {
 	wait, cancel := b.UntilRest(ctx, "an MCP server")
 	defer cancel()
@@ -252,7 +253,7 @@ func (k canaryLine) watch(ctx context.Context, b *scenarios.Branch, text string)
 		case negated, wait.Err() != nil:
 			return k.missed(b, seen)
 		}
-		select { // the server is a process of the agent's: nothing tells us of it
+		select { // the server is a process of the agent, so it must be polled
 		case <-wait.Done():
 		case <-time.After(10 * time.Millisecond):
 		}
@@ -272,7 +273,8 @@ func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
 	return err
 }
 
-// sightings returns the events that the run's MCP servers have seen over a transport; "" means any transport.
+// sightings returns the events that the canaries have seen over a transport. If over is "", it returns those over
+// both.
 func (c *client) sightings(over string) (seen []canary.Sighting, err error) {
 	given := c.servers()
 	if given.log != "" && over != "http" {
@@ -293,12 +295,12 @@ type served struct {
 	canary.Sighting
 }
 
-// Served implements scenarios.Witness.
+// Served implements scenarios.Witness. It returns the canaries' events since the last call.
 func (c *client) Served() (all []any) {
 	for _, over := range []string{"stdio", "http"} {
 		seen, err := c.sightings(over)
 		if err != nil {
-			continue // a line that needs it says why
+			continue // a script line that needs the events reports the error
 		}
 		c.change(func() {
 			for _, s := range seen[min(c.mcp.told[over], len(seen)):] {
@@ -313,7 +315,7 @@ func (c *client) Served() (all []any) {
 	return all
 }
 
-// saw lists, for a message to the user, the events that an MCP server has seen.
+// saw describes, in a message to the user, the events that the canaries have seen.
 func saw(seen []canary.Sighting) string {
 	if len(seen) == 0 {
 		return "the MCP server saw nothing: the agent did not start it, or not with the command it was given"

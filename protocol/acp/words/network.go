@@ -15,7 +15,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// onNetwork returns the step of a command about the network. The command does not apply to an agent on pipes.
+// onNetwork returns the step of a command that needs an agent on a network. If the agent uses stdin and stdout, the
+// scenario is skipped.
 func onNetwork(
 	l *scenarios.Line, do func(ctx context.Context, b *scenarios.Branch, c *remote.Conn) error,
 ) scenarios.Step {
@@ -67,7 +68,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 		r.Body = []byte(text + pad)
 		wait, cancel := b.StepTimeout(ctx, 0)
 		defer cancel()
-		b.Did(l) // what comes of it may come before its answer
+		b.Did(l) // effects of the request may come before its answer
 		e, err := c.Do(wait, r)
 		if err != nil {
 			return b.Unsent(l, err)
@@ -77,7 +78,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// padding returns blanks that make a message longer by the given number of MiB.
+// padding returns blanks that make a message longer. mebibytes is their number in MiB; "" means no padding.
 func padding(l *scenarios.Line, mebibytes script.Word) string {
 	if mebibytes.Raw() == "" {
 		return ""
@@ -90,7 +91,7 @@ func padding(l *scenarios.Line, mebibytes script.Word) string {
 	return strings.Repeat(" ", n<<20)
 }
 
-// dressed returns raw with the headers of its method and of the line.
+// dressed returns raw with the headers that its method requires and those that the line gives.
 func dressed(b *scenarios.Branch, c *remote.Conn, raw remote.Raw, headers []script.Word,
 	opts map[string]script.Word) (remote.Raw, error) {
 	raw.Header = map[string]string{}

@@ -90,10 +90,10 @@ type sessionAct struct {
 	wait       bool
 	meta       json.RawMessage // nil: none
 	all        bool            // list every page
-	names      []string        // sessions that list all has to find
+	names      []string        // sessions that "list all" must find
 }
 
-// jsonWord returns a literal word as JSON, nil if the word is missing.
+// jsonWord returns a literal word as JSON, or nil if the word is missing.
 func jsonWord(l *scenarios.Line, w script.Word) json.RawMessage {
 	if !w.Exists() {
 		return nil
@@ -105,8 +105,8 @@ func jsonWord(l *scenarios.Line, w script.Word) json.RawMessage {
 	return text
 }
 
-// dir returns a directory of a session as an absolute path. A relative one is below the workspace; one that begins
-// with ./ stays as it is.
+// dir returns a directory of a session as an absolute path. A relative path is relative to the workspace. A path that
+// begins with ./ is returned unchanged.
 func (a *sessionAct) dir(b *scenarios.Branch, w script.Word) (string, error) {
 	s, err := b.Path(a.l, w)
 	if err != nil || s == "" || filepath.IsAbs(s) || strings.HasPrefix(s, "./") {
@@ -115,8 +115,8 @@ func (a *sessionAct) dir(b *scenarios.Branch, w script.Word) (string, error) {
 	return filepath.Join(b.Work(), s), nil
 }
 
-// subject returns the id of the session that the request is about: the line's option id, else the id of s. about is
-// false if the request opens a new session.
+// subject returns the id of the session that the request is about: the line's option id or, without that option, the
+// id of s. For a fork it is the id of the session in option of. about is false if the request opens a new session.
 func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id string, about bool, err error) {
 	if w, ok := a.opts["id"]; ok {
 		if id, err = b.Expand(w); err != nil {
@@ -145,8 +145,8 @@ func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id stri
 
 var longRun = regexp.MustCompile(`[0-9A-Za-z]{8,}[^0-9A-Za-z]*$`)
 
-// unlike returns an id that no session has but that looks like a real one. It changes the first letter or digit of the
-// last long run in id; without a long run it appends zeros, because agents may number their sessions.
+// unlike returns an id that looks like id but that no session has. It changes the first character of the last run of
+// at least eight letters and digits. Without such a run, it appends zeros, because agents may number their sessions.
 func unlike(id string) string {
 	at := longRun.FindStringIndex(id)
 	if at == nil {
@@ -214,7 +214,7 @@ func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
 	return a.opened(ctx, b, s, e)
 }
 
-// asks sends the request without waiting. The session counts as open once the agent answers.
+// asks sends the request without waiting for the answer. The session counts as open when the agent has answered.
 func (a *sessionAct) asks(
 	ctx context.Context, b *scenarios.Branch, s *scenarios.Session, method string, params map[string]any,
 ) error {
@@ -235,7 +235,7 @@ func toldSession(b *scenarios.Branch, request int) string {
 	return ""
 }
 
-// opened makes a session the current one, with the id from the answer.
+// opened gives the session the id in the answer e, and makes it the current session.
 func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	if s.ID = e.JSON().Path("result.sessionId").Str(); s.ID == "" {
 		return nil
@@ -244,14 +244,14 @@ func (a *sessionAct) opened(ctx context.Context, b *scenarios.Branch, s *scenari
 	b.Speak(s)
 	of(b).change(func() { of(b).opening = e })
 	if mode := b.StartMode(); mode != "" && a.l.Alias == "" {
-		// If the agent refuses the mode, it still does not ask for permission, and the scenario is skipped.
+		// An error is ignored: the agent then does not ask for permission, and the scenario is skipped.
 		_, _ = call(ctx, b, a.l, s, "session/set_mode", map[string]any{"sessionId": s.ID, "modeId": mode}, true)
 	}
 	return b.Applies()
 }
 
-// place returns the directory of the session. If the request opens a session, place also adds the directory, the MCP
-// servers and the additional directories to params.
+// place returns the directory of the session. If the request opens, loads or resumes a session, place also adds the
+// directory, the MCP servers, the system prompt and the additional directories to params.
 func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map[string]any) (cwd string, err error) {
 	cwd = b.Work()
 	if w, ok := a.opts["cwd"]; ok {
@@ -288,7 +288,7 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 	return cwd, nil
 }
 
-// opens reports whether the request creates a session, whose id is then in the answer.
+// opens reports whether the request creates a session. The answer then has the id of that session.
 func (a *sessionAct) opens() bool { return a.verb == "new" || a.verb == "fork" }
 
 // list sends session/list once. With the word all, it repeats the request until the agent returns no cursor.
@@ -321,7 +321,7 @@ func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
 	return err
 }
 
-// maxPages is the number of pages after which pages gives up on a list that always has a new cursor.
+// maxPages is the maximum number of pages that the method pages requests before it reports an endless list.
 const maxPages = 1000
 
 // pages follows the cursors of session/list to the end. No cursor and no session may occur twice, and the list must
@@ -357,7 +357,7 @@ func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[
 	}
 }
 
-// listed returns a Miss if one of the sessions that the line names was on none of the pages.
+// listed returns a Miss if a session that the line names is on none of the pages.
 func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last transcript.Entry) error {
 	for _, name := range a.names {
 		s := b.Named(name)
@@ -372,7 +372,7 @@ func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last t
 	return nil
 }
 
-// inSession returns a step that acts in a session. It opens the session if necessary.
+// inSession returns a step that calls act with a session, which it opens if necessary.
 func inSession(l *scenarios.Line, name string,
 	act func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error) scenarios.Step {
 	return func(ctx context.Context, b *scenarios.Branch) error {
@@ -412,8 +412,8 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	return nil, scenarios.SetUp(&scenarios.Miss{Failure: f, Effect: true})
 }
 
-// untaken returns a Skipped error if a version 2 agent does not advertise the transport of an MCP server. All version 1
-// agents support stdio.
+// untaken returns a Skipped error if a version 2 agent does not support the transport of one of the MCP servers.
+// Version 1 agents always support stdio.
 func untaken(b *scenarios.Branch, servers []any) error {
 	c := of(b)
 	if c.version != v2 {
@@ -431,8 +431,9 @@ func untaken(b *scenarios.Branch, servers []any) error {
 // unknownSession is the error code for a session that does not exist.
 const unknownSession = -32002
 
-// unkept returns a Skipped error if a version 2 agent keeps no sessions beyond its process, which the protocol allows:
-// it does not know a session of an earlier process, and session/list does not show that session.
+// unkept returns a Skipped error if a version 2 agent keeps no sessions after its process has ended, which the
+// protocol allows. The agent then does not know a session of an earlier process, and session/list does not show that
+// session.
 func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
 	code, _ := e.JSON().Path("error.code").Int()
 	if of(b).version != v2 || code != unknownSession || !spokenBefore(b, e.Conn, s.ID) {
@@ -440,7 +441,7 @@ func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenari
 	}
 	list, err := call(ctx, b, scenarios.Implied("session list"), nil, "session/list", map[string]any{}, true)
 	if err != nil {
-		return nil // the agent is judged by its answer to the act
+		return nil // the agent is judged by its answer to the load or resume
 	}
 	result := list.JSON().Get("result")
 	if result.Get("nextCursor").Str() != "" || result.Get("sessions").Find("sessionId", s.ID).Exists() {
@@ -476,7 +477,7 @@ func compileChild(l *scenarios.Line) scenarios.Step {
 				s, spokenOf := b.NewSession(name, b.Work()), b.Session()
 				s.ID = id
 				b.Opened(s)
-				b.Opened(spokenOf) // stays the one of lines that name none
+				b.Opened(spokenOf) // lines that name no session still use it
 				return nil
 			}
 		}

@@ -40,7 +40,7 @@ func compileHold(l *scenarios.Line) scenarios.Step {
 				c.editor.HoldIf(method, is)
 			}
 		})
-		b.ExcuseAll() // the script may leave it open for good
+		b.ExcuseAll() // the script may never answer the request
 		return nil
 	}
 }
@@ -162,7 +162,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 	}
 	return func(ctx context.Context, b *scenarios.Branch) error {
 		c := of(b)
-		c.Settle(ctx) // what came before is answered as was said before
+		c.Settle(ctx) // earlier requests get the earlier answers
 		c.change(func() {
 			c.permits = append([]mockclient.Rule{rule}, c.permits...)
 			c.remember = max(c.remember, remember)
@@ -177,7 +177,7 @@ func compilePermit(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// policy returns the editor's answers to permission requests, as permit lines set them.
+// policy returns the editor's answers to permission requests, as the permit lines have set them.
 func (c *client) policy() *mockclient.Policy {
 	return &mockclient.Policy{Rules: slices.Clone(c.permits), Remember: c.remember}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// stops are the methods by which an editor stops the agent's work.
+// stops has the methods with which an editor stops the agent's work.
 var stops = []string{"session/cancel", "session/close", "$/cancel_request", "tool_call/cancel", "terminal/cancel"}
 
-// shows are the updates, other than tool calls, that show the effect of a tool.
+// shows has the kinds of updates, other than tool call updates, that show the effect of a tool.
 var shows = []string{"plan", "current_mode_update", "config_option_update"}
 
-// toolNews returns what an entry reports about tool calls. ToolDenied: the editor rejected a permission, answered with
-// an error or stopped the turn. ToolFailed: the agent reports a failed call, with its text. ToolShown: the agent shows
-// a call or another effect of a tool.
+// toolNews returns what an entry reports about tool calls. The kind is ToolDenied if the editor rejected a permission,
+// answered with an error or stopped the turn. It is ToolFailed if the agent reports a failed call; Says has the text.
+// It is ToolShown if the agent shows a call or another effect of a tool. Otherwise the result is the zero value.
 func toolNews(t *transcript.Transcript, e transcript.Entry) (news scenarios.ToolNews) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Response:
 		switch code := e.JSON().Path("error.code"); {
 		case e.Method == "fs/read_text_file" && code.Text() == "-32002":
-			return news // it is not there, which many tools look up first
+			return news // the file does not exist; many tools check that first
 		case code.Exists():
 			return scenarios.ToolNews{Kind: scenarios.ToolDenied}
 		case e.Method != "session/request_permission":
@@ -61,7 +61,7 @@ func grants(request transcript.Entry, id string) bool {
 	return strings.HasPrefix(option.Get("kind").Str(), "allow")
 }
 
-// toolText returns the texts of a tool call update, or its raw output if there are none.
+// toolText returns the texts of a tool call update. If there are none, it returns the raw output.
 func toolText(update wire.Value) string {
 	var texts []string
 	for c := range update.Get("content").Items() {

@@ -1,5 +1,5 @@
-// Package words holds the part of the scenario language that only ACP has: the commands of an editor, the patterns for
-// messages of an agent, and the editor that plays the commands.
+// Package words contains the part of the scenario language that only ACP has: the commands of an editor, the patterns
+// for messages of an agent, and the editor that carries out the commands.
 package words
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Add adds to a protocol the words of ACP version 1, and the functions by which the engine reads its messages.
+// Add adds the words of ACP version 1 to a protocol, and the functions with which the engine reads ACP messages.
 func Add(p *scenarios.Protocol) {
 	p.Words = commands(commandsOfBoth)
 	p.Kinds = kinds()
@@ -59,7 +59,7 @@ var commandsOfBoth string
 //go:embed commands-v2.txt
 var commandsOfV2 string
 
-// commands returns the commands of a table.
+// commands returns the scenario commands that a table describes.
 func commands(table string) []*scenarios.Command {
 	return lexicon.Commands(table, lexicon.Compilers{
 		"client": compileClient, "permit": compilePermit, "system": compileSystem, "hold": compileHold,
@@ -79,7 +79,8 @@ func commands(table string) []*scenarios.Command {
 	})
 }
 
-// turnEnd returns the stop reason of the turn that an entry ends, or "error"; ok is false if the entry ends no turn.
+// turnEnd returns the stop reason of the turn that an entry ends, or "error" if the prompt failed. ok is false if the
+// entry ends no turn.
 func turnEnd(e transcript.Entry) (reason string, ok bool) {
 	if e.Source != transcript.Agent || e.Kind != transcript.Response || e.Method != "session/prompt" {
 		return "", false
@@ -91,7 +92,7 @@ func turnEnd(e transcript.Entry) (reason string, ok bool) {
 	return v.Get("result").Get("stopReason").Text(), true
 }
 
-// said returns the text of a chunk of the agent's message.
+// said returns the text of a chunk of the agent's message, or "" for another entry.
 func said(e transcript.Entry) string {
 	if e.Source != transcript.Agent || acpframe.Update(e) != "agent_message_chunk" {
 		return ""
@@ -115,8 +116,8 @@ func brief(e transcript.Entry) string {
 	return "result " + r
 }
 
-// lookup returns the parts of a message in which to look up a path first, and the path. In an update, "text" means the
-// text of the chunk.
+// lookup returns the parts of a message in which the path is looked up before the whole message, and the path to look
+// up. In an update, the path "text" becomes the path of the chunk's text.
 func lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	root := e.JSON()
 	switch e.Kind {
@@ -136,7 +137,7 @@ func lookup(e transcript.Entry, path string) ([]wire.Value, string) {
 	return nil, path
 }
 
-// stands returns the names of the ids that an entry stands for when another line refers to it.
+// stands returns the members of which an entry gives the value when another script line refers to the entry.
 func stands(e transcript.Entry) []string {
 	if e.Kind == transcript.Response {
 		return []string{"toolCallId", "terminalId", "sessionId", "stopReason"}
@@ -144,17 +145,17 @@ func stands(e transcript.Entry) []string {
 	return []string{"toolCallId", "terminalId", "stopReason"}
 }
 
-// inner reports whether an agent sends a request only within a turn.
+// inner reports whether an agent sends requests of a method only during a turn.
 func inner(method string) bool {
 	return strings.HasPrefix(method, "fs/") || strings.HasPrefix(method, "terminal/")
 }
 
-// tool returns the id of the n-th tool call of the run.
+// tool returns the id of the n-th tool call of the run. n is given by arg.
 func tool(t *transcript.Transcript, arg string) (string, error) {
 	return nth(t, arg, "$TOOL", "tool calls", "toolCallId")
 }
 
-// nth returns the n-th distinct id that the run's updates have under a key.
+// nth returns the n-th distinct id that the run's updates have as the value of key.
 func nth(t *transcript.Transcript, arg, variable, what, key string) (string, error) {
 	n := 0
 	if _, err := fmt.Sscan(arg, &n); err != nil || n < 1 {
@@ -166,7 +167,7 @@ func nth(t *transcript.Transcript, arg, variable, what, key string) (string, err
 		if !id.Exists() || acpframe.Update(e) == "" {
 			continue
 		}
-		if seen[id.Str()] = true; len(seen) == n { // what is no text is an id all the same
+		if seen[id.Str()] = true; len(seen) == n { // an id that is not a string counts too
 			return id.Str(), nil
 		}
 	}

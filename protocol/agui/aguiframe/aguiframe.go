@@ -1,5 +1,5 @@
-// Package aguiframe classifies the frames of AG-UI: a RunAgentInput that a client posts, and the events in the stream
-// of the answer.
+// Package aguiframe classifies the frames of AG-UI: the RunAgentInput that a client posts, and the events in the
+// stream that answers the post.
 package aguiframe
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Run is the method of a frame in which a client requests a run.
+// Run is the method of a frame with which a client starts a run.
 const Run = "run"
 
 // Classifier classifies the frames of AG-UI for a transcript. An event is a notification, and its type is the method.
@@ -33,7 +33,7 @@ func (Classifier) Frame(from transcript.Source, line []byte, v wire.Value, err e
 	return wire.Frame{Kind: wire.Notification, Method: v.Get("type").Str(), Params: v}
 }
 
-// Session returns the id of the thread that an input names.
+// Session returns the thread id of an input. For an event, it returns a missing value.
 func (Classifier) Session(method string, f wire.Frame) wire.Value {
 	if method == Run {
 		return f.Params.Get("threadId")

@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Decode returns the JSON of an event in the binary form. For an event that the schema lacks, the type in the JSON is
-// the number of its field in the envelope, such as "(field 40)". The error describes the fault in the message.
+// Decode converts an event from the binary form to JSON. If the schema lacks the event, the type in the JSON is the
+// number of the event's field in the envelope, such as "(field 40)". An error says what is wrong with the message.
 func Decode(data []byte) ([]byte, error) {
 	var of *message
 	var payload []byte
@@ -71,14 +71,14 @@ type decoder struct{ depth int }
 // cells has the values of a message's fields, by name.
 type cells map[string][][]byte
 
-// split returns the fields of a message. If a field occurs more than once, nested messages are merged; otherwise the
-// last value counts, unless the field is a list.
+// split returns the fields of a message. If a field that is not a list occurs more than once, nested messages are
+// merged; of other values, the last one counts.
 func split(m *message, data []byte) (cells, error) {
 	c := cells{}
 	err := each(data, func(n protowire.Number, t protowire.Type, value []byte) error {
 		for _, f := range m.fields {
 			switch {
-			case f.number != n || f.wired() != t: // a field that the schema lacks
+			case f.number != n || f.wired() != t: // the schema lacks this field
 			case f.many || c[f.name] == nil:
 				c[f.name] = append(c[f.name], value[:len(value):len(value)])
 			case f.nested():
@@ -92,7 +92,7 @@ func split(m *message, data []byte) (cells, error) {
 	return c, err
 }
 
-// event writes the JSON of an event, its type first.
+// event writes the JSON of an event, with the type as the first member.
 func (d *decoder) event(m *message, data []byte) ([]byte, error) {
 	c, err := split(m, data)
 	if err != nil {
@@ -137,7 +137,7 @@ func (d *decoder) event(m *message, data []byte) ([]byte, error) {
 	return o.end(), nil
 }
 
-// named returns the event type with a number in the enumeration.
+// named returns the event type that has the number kind in the enumeration, or "which is unknown".
 func named(kind uint64) string {
 	for _, m := range known().arms {
 		if m.kind == kind {
@@ -147,7 +147,7 @@ func named(kind uint64) string {
 	return "which is unknown"
 }
 
-// fields writes all fields of a message. It omits an empty list if the JSON schema allows that.
+// fields writes all fields of a message.
 func (d *decoder) fields(m *message, c cells, o *object) error {
 	for _, f := range m.fields {
 		if err := d.field(m, f, c[f.name], o); err != nil {
@@ -157,7 +157,8 @@ func (d *decoder) fields(m *message, c cells, o *object) error {
 	return nil
 }
 
-// mayLack has the lists that are omitted when they are empty. Other lists are always written, even if empty.
+// mayLack has the lists that are omitted if they are empty, because the JSON schema allows this. Other lists are
+// always written.
 var mayLack = map[string]bool{"usage": true, "toolCalls": true, "contentParts": true}
 
 func (d *decoder) field(m *message, f field, values [][]byte, o *object) error {
@@ -196,7 +197,7 @@ func (d *decoder) field(m *message, f field, values [][]byte, o *object) error {
 	return err
 }
 
-// value writes the value of a field. It returns nil if the field has no value.
+// value returns the JSON of a field's value, or nil if the field has no value.
 func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
 	number, _ := protowire.ConsumeVarint(value) // 0 if the field is missing
 	switch f.of {
@@ -222,7 +223,7 @@ func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
 	return d.message(known().named[f.of], value)
 }
 
-// message writes the JSON of a message nested in an event.
+// message returns the JSON of a message that is nested in an event.
 func (d *decoder) message(m *message, data []byte) ([]byte, error) {
 	c, err := split(m, data)
 	if err != nil {
@@ -241,7 +242,8 @@ func (d *decoder) message(m *message, data []byte) ([]byte, error) {
 	return o.end(), nil
 }
 
-// arm writes a message that has one of several alternatives. It returns nil if the schema lacks the alternative.
+// arm returns the JSON of a message that has one of several alternatives. It returns nil if the schema lacks the
+// alternative.
 func (d *decoder) arm(m *message, c cells) ([]byte, error) {
 	if len(c) > 1 {
 		return nil, fmt.Errorf("a %s has more than one of its alternatives", m.name)
@@ -265,7 +267,7 @@ func (d *decoder) arm(m *message, c cells) ([]byte, error) {
 	return nil, nil
 }
 
-// said writes a message of the conversation. The role determines the field with the content.
+// said returns the JSON of a message of the conversation. The role of the message decides which field has the content.
 func (d *decoder) said(c cells) ([]byte, error) {
 	role := ""
 	if v := c["role"]; v != nil {
@@ -281,7 +283,8 @@ func (d *decoder) said(c cells) ([]byte, error) {
 	return o.end(), nil
 }
 
-// content writes the fields of a message whose content is a text or, if parts is true, a list of parts.
+// content writes the fields of a message whose content is a text. If parts is true, the content may also be a list of
+// parts.
 func (d *decoder) content(name string, c cells, o *object, parts bool) error {
 	some := len(c["contentParts"]) > 0
 	switch {
@@ -310,7 +313,7 @@ func (d *decoder) content(name string, c cells, o *object, parts bool) error {
 	return nil
 }
 
-// outcome writes an event that reports the end of a run or of a subagent.
+// outcome writes the fields of an event that reports the end of a run or of a subagent.
 func (d *decoder) outcome(m *message, c cells, o *object) error {
 	how := ""
 	if v := c["outcome"]; v != nil {

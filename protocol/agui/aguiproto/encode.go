@@ -14,8 +14,8 @@ import (
 // ErrNoMessage is the error for an event that has no binary form: an event of a retired or a custom type.
 var ErrNoMessage = errors.New("the binary form does not have this event type")
 
-// Encode returns the binary form of an event in JSON. It omits members that the binary form lacks, and values of the
-// wrong kind.
+// Encode converts an event from JSON to the binary form. It omits members that the binary form lacks, and values of
+// the wrong kind.
 func Encode(event []byte) ([]byte, error) {
 	v, err := wire.Parse(event)
 	if err != nil {
@@ -32,10 +32,10 @@ func Encode(event []byte) ([]byte, error) {
 	return part(nil, m.arm, body), nil
 }
 
-// Unknown returns a message for an event type that does not exist in any version.
+// Unknown returns a message with an event type that no version of the protocol has.
 func Unknown() []byte { return part(nil, 4095, nil) }
 
-// members returns a function that finds the value of each field of an event in the event's JSON.
+// members returns a function that returns, from the event v, the value for each field of the binary form.
 func members(kind string, v wire.Value) func(string) wire.Value {
 	if kind == "TOOL_CALL_RESULT" {
 		return content(v)
@@ -52,7 +52,8 @@ func members(kind string, v wire.Value) func(string) wire.Value {
 	}
 }
 
-// content returns a function that finds a field's values if the content may be a text, parts or an activity.
+// content returns a function that returns, from v, the value for each field of the binary form. There are three fields
+// for the content: for a text, for parts and for an activity.
 func content(v wire.Value) func(string) wire.Value {
 	holds := map[string]wire.Kind{"content": wire.String, "contentParts": wire.Array, "activityContent": wire.Object}
 	return func(name string) wire.Value {
@@ -78,7 +79,7 @@ func part(b []byte, n protowire.Number, data []byte) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(b, n, protowire.BytesType), data)
 }
 
-// appendFields writes the fields of a message.
+// appendFields appends the fields of a message. get returns the value of a field.
 func appendFields(b []byte, m *message, get func(string) wire.Value) []byte {
 	for _, f := range m.fields {
 		v := get(f.name)
@@ -94,7 +95,7 @@ func appendFields(b []byte, m *message, get func(string) wire.Value) []byte {
 	return b
 }
 
-// appendField writes a value of a field, if it is valid for the field.
+// appendField appends a field with the value v. It appends nothing if v is not valid for the field.
 func appendField(b []byte, f field, v wire.Value) []byte {
 	switch f.of {
 	case "":
@@ -125,7 +126,7 @@ func appendField(b []byte, f field, v wire.Value) []byte {
 	return b
 }
 
-// appendMessage writes a message nested in an event.
+// appendMessage returns the binary form of a message that is nested in an event.
 func appendMessage(m *message, v wire.Value) []byte {
 	switch m.name {
 	case "Message":
@@ -141,7 +142,7 @@ func appendMessage(m *message, v wire.Value) []byte {
 	return appendFields(nil, m, v.Get)
 }
 
-// appendAny writes a google.protobuf.Value.
+// appendAny appends a google.protobuf.Value.
 func appendAny(b []byte, v wire.Value) []byte {
 	switch v.Kind() {
 	case wire.Number:
@@ -164,7 +165,7 @@ func appendAny(b []byte, v wire.Value) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, 1, protowire.VarintType), 0)
 }
 
-// appendOpen writes a google.protobuf.Struct.
+// appendOpen appends a google.protobuf.Struct.
 func appendOpen(b []byte, v wire.Value) []byte {
 	for key, value := range v.Members() {
 		var entry []byte

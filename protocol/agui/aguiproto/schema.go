@@ -11,15 +11,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// schema has the messages; the head of the file explains its form.
-//
+// schema has the messages. The head of the file explains its form.
 //go:embed schema.txt
 var schema string
 
-// operations are the operations of a JSON Patch, by number.
+// operations has the operations of a JSON Patch. The index of an operation is its number.
 var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
-// outcomes maps a type of event to the members that are part of its outcome.
+// outcomes has, by type of event, the members that belong to the outcome of the event.
 var outcomes = map[string][]string{
 	"RUN_FINISHED": {"pendingToolCallIds", "interrupts"}, "SUBAGENT_FINISHED": {"interruptIds"}}
 
@@ -32,7 +31,8 @@ type message struct {
 	kind uint64
 }
 
-// field is one field of a message. of is its type: "" (a text), int, bool, op, Value, Struct or a message's name.
+// field is one field of a message. of is its type: "" for a text, or int, bool, op, Value, Struct or the name of a
+// message.
 type field struct {
 	name           string
 	number         protowire.Number
@@ -40,7 +40,7 @@ type field struct {
 	optional, many bool
 }
 
-// wired returns the wire type of a field's value.
+// wired returns the wire type of the field.
 func (f field) wired() protowire.Type {
 	if f.of == "int" || f.of == "bool" || f.of == "op" {
 		return protowire.VarintType
@@ -51,7 +51,7 @@ func (f field) wired() protowire.Type {
 // nested reports whether the field's value is a nested message.
 func (f field) nested() bool { return f.of != "" && f.wired() == protowire.BytesType }
 
-// tables has the messages by name, and the messages of events also by their number in the envelope.
+// tables has the messages by name, and those of events also by the number of their field in the envelope.
 type tables struct {
 	named map[string]*message
 	arms  map[protowire.Number]*message
@@ -66,7 +66,7 @@ var known = sync.OnceValue(func() tables {
 		words := strings.Fields(line)
 		m := &message{}
 		if arm, err := strconv.Atoi(words[0]); err == nil {
-			kind, _ := strconv.Atoi(words[1]) // a number of the table
+			kind, _ := strconv.Atoi(words[1]) // always a number in the table
 			m.arm, m.kind = protowire.Number(arm), uint64(kind)
 			m.fields = append(m.fields, field{name: "base", number: 1, of: "Base", optional: true})
 			t.arms[m.arm] = m

@@ -12,11 +12,11 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// deepest is how deeply values may be nested.
+// deepest is the maximum nesting of lists and structs in a value.
 const deepest = 1000
 
-// any writes a google.protobuf.Value. If the value occurs several times, the last one counts, except that lists are
-// merged with lists and structs with structs. It returns nil if there is no value.
+// any returns the JSON of a google.protobuf.Value, or nil if it has no value. If the value occurs several times, the
+// last one counts; but lists are merged with lists, and structs with structs. of names the value in errors.
 func (d *decoder) any(of string, data []byte) ([]byte, error) {
 	types := map[protowire.Number]protowire.Type{1: protowire.VarintType, 2: protowire.Fixed64Type, 3: protowire.BytesType,
 		4: protowire.VarintType, 5: protowire.BytesType, 6: protowire.BytesType}
@@ -28,7 +28,7 @@ func (d *decoder) any(of string, data []byte) ([]byte, error) {
 		case n == arm && n >= 5:
 			value = append(value, v...)
 		default:
-			arm, value = n, v[:len(v):len(v)] // the capacity keeps appends out of the bytes behind it
+			arm, value = n, v[:len(v):len(v)] // the limited capacity makes append copy the bytes
 		}
 		return nil
 	})
@@ -61,7 +61,7 @@ func (d *decoder) any(of string, data []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// deeper enters a level of nesting. It returns an error if there are too many levels.
+// deeper enters one level of nesting. It returns an error if there are too many levels.
 func (d *decoder) deeper(of string) error {
 	if d.depth++; d.depth > deepest {
 		return fmt.Errorf("%s is nested deeper than %d levels", of, deepest)
@@ -69,7 +69,7 @@ func (d *decoder) deeper(of string) error {
 	return nil
 }
 
-// list writes a google.protobuf.ListValue.
+// list returns the JSON of a google.protobuf.ListValue.
 func (d *decoder) list(of string, data []byte) ([]byte, error) {
 	if err := d.deeper(of); err != nil {
 		return nil, err
@@ -93,11 +93,11 @@ func (d *decoder) list(of string, data []byte) ([]byte, error) {
 	return append(list, ']'), err
 }
 
-// entry describes an entry of a google.protobuf.Struct.
+// entry describes one entry of a google.protobuf.Struct.
 var entry = &message{name: "FieldsEntry",
 	fields: []field{{name: "key", number: 1}, {name: "value", number: 2, of: "Value"}}}
 
-// open writes a google.protobuf.Struct. If a key occurs more than once, the last value counts.
+// open returns the JSON of a google.protobuf.Struct. If a key occurs more than once, the last value counts.
 func (d *decoder) open(of string, data []byte) ([]byte, error) {
 	if err := d.deeper(of); err != nil {
 		return nil, err

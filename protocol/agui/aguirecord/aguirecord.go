@@ -1,5 +1,5 @@
-// Package aguirecord reads recordings of AG-UI: transcripts of this program, logs with one JSON event a line, and
-// captured streams, as server-sent events or in the binary form.
+// Package aguirecord reads recordings of AG-UI. These are transcripts of this program, logs with one JSON event per
+// line, and captured streams: server-sent events or the binary form.
 package aguirecord
 
 import (
@@ -22,7 +22,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol judges recordings. It lacks the methods that only a replay needs, because AG-UI is not replayed.
+// Protocol is the description of AG-UI for recordings. It lacks the methods that only a replay needs, because AG-UI is
+// not replayed; calling one of them panics.
 type Protocol struct{ replay.Protocol }
 
 // Frame implements transcript.Classifier.
@@ -60,7 +61,8 @@ func (Protocol) Cancels(transcript.Entry) bool { return false }
 // Opens implements serve.Protocol. Each run names its thread.
 func (Protocol) Opens(e transcript.Entry, _ int) (session, dir string) { return e.Session, "" }
 
-// Prompt implements serve.Protocol. The prompt of a run is the text of its last message if the user sent that.
+// Prompt implements serve.Protocol. The prompt of a run is the text of its last message, or "" if the user did not
+// send that message.
 func (Protocol) Prompt(e transcript.Entry) (text string, ok bool) {
 	if e.Source != transcript.Editor || e.Method != aguiframe.Run {
 		return "", false
@@ -73,7 +75,7 @@ func (Protocol) Prompt(e transcript.Entry) (text string, ok bool) {
 	return text, true
 }
 
-// Plain implements serve.Protocol. It returns the answer to a run: a short message.
+// Plain implements serve.Protocol. It answers a run with a short message.
 func (Protocol) Plain(e transcript.Entry, _ map[string]string) (frames [][]byte) {
 	ids := fmt.Sprintf(`"threadId":%s,"runId":%s`, orText(e.JSON().Get("threadId")), orText(e.JSON().Get("runId")))
 	return [][]byte{[]byte(`{"type":"RUN_STARTED",` + ids + `}`),
@@ -83,7 +85,7 @@ func (Protocol) Plain(e transcript.Entry, _ map[string]string) (frames [][]byte)
 		[]byte(`{"type":"RUN_FINISHED",` + ids + `}`)}
 }
 
-// Owed implements serve.Protocol. It returns nothing, because the answer to a post ends with the script.
+// Owed implements serve.Protocol. It returns nothing, because the answer to a post ends when the script ends.
 func (Protocol) Owed(transcript.Entry, map[string]string) [][]byte { return nil }
 
 // Taken implements serve.Protocol.
@@ -142,7 +144,7 @@ func Read(r io.Reader) (*transcript.Transcript, error) {
 // field matches the beginning of a line in an event stream.
 var field = lazy.Regexp(`^(?:data|event|id|retry)?:`)
 
-// isStream reports whether a text is an event stream and has no other lines.
+// isStream reports whether a text has only lines of an event stream.
 func isStream(text []byte) bool {
 	some := false
 	for line := range bytes.Lines(text) {
@@ -157,7 +159,7 @@ func isStream(text []byte) bool {
 	return some
 }
 
-// imported reads the log of another program. Each input in the log begins a new answer.
+// imported reads the log of another program. The events after each input in the log become the answer to that input.
 func imported(t *transcript.Transcript, text []byte, clock *time.Time) {
 	log, err := logs.Read(text, dialect)
 	if err != nil {
@@ -190,7 +192,7 @@ func isInput(v wire.Value) bool {
 	return !v.Get("type").Exists() && v.Get("messages").Kind() == wire.Array && v.Get("threadId").Exists()
 }
 
-// dialect says how to find events and inputs in the log of another program.
+// dialect says how to recognise events and inputs in the log of another program.
 var dialect = logs.Dialect{
 	Message: func(v wire.Value) bool {
 		return !v.Get("jsonrpc").Exists() && (isInput(v) || eventType().MatchString(v.Get("type").Str()))
@@ -203,8 +205,8 @@ var dialect = logs.Dialect{
 	},
 }
 
-// Looks reports whether a file looks like a recording of AG-UI. Such a file begins with an event stream, with a log
-// that has events and no JSON-RPC, or with an event in the binary form.
+// Looks reports whether a file looks like a recording of AG-UI. head is the beginning of the file. It must be an event
+// stream, or a log that has events and no JSON-RPC, or an event in the binary form.
 func Looks(head []byte) bool {
 	if aguiproto.Begins(head) {
 		return true

@@ -20,10 +20,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Convert makes a scenario from a recording. The scenario has the posts of the front ends, a wait before each, their
-// hang-ups, and the files. Its model script is model. If model is nil, Convert makes the script from the recording,
-// with a gate wherever a front end acted during a stream. title becomes the first line. left has a sentence for each
-// part of the recording that the scenario omits.
+// Convert makes a scenario from a recording. The scenario has the posts of the front ends, a wait before each post,
+// the hang-ups and the files. The scenario's model script is model. If model is nil, Convert makes the script from the
+// recording, with a gate wherever a front end acted during a stream. title becomes the first comment. left has one
+// sentence for each part of the recording that the scenario omits.
 func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, model []byte) (text []byte, left []string,
 	err error) {
 	c := &converter{t: t, threads: map[string]*thread{}, posts: map[int]*post{}}
@@ -52,9 +52,9 @@ func Convert(p *scenarios.Protocol, t *transcript.Transcript, title string, mode
 	return text, c.left, nil
 }
 
-// Relaxed changes a converted scenario so that its runs may end in any way, because a fault may change their ends.
+// Relaxed changes a converted scenario so that its runs may end in any way, because a fault may change how they end.
 func Relaxed(text []byte) []byte {
-	f, _ := script.Parse("", text) // it was made here
+	f, _ := script.Parse("", text) // cannot fail: Convert made the text
 	for i, l := range f.Lines {
 		if l.Says("await", "turn") {
 			f.Lines[i] = script.New("await turn any|error %s", l.Words[min(2, len(l.Words)):])
@@ -75,7 +75,7 @@ type converter struct {
 	t       *transcript.Transcript
 	places  workspace.Manifest
 	threads map[string]*thread
-	posts   map[int]*post // posts by their Seq
+	posts   map[int]*post // by Seq
 	order   []*post
 	gates   []fakellm.RecordedGate
 	awaited map[string]bool
@@ -93,8 +93,8 @@ func (c *converter) line(template string, args ...any) *script.Line {
 	return l
 }
 
-// read finds the threads, and the lines with which a scenario can express each post. It reads entries in the order of
-// time, as a front end does.
+// read finds the threads, and the script lines that express each post. It applies the events to the threads in the
+// order of the recording, as a front end does.
 func (c *converter) read() {
 	for e := range c.t.All() {
 		switch {
@@ -111,7 +111,8 @@ func (c *converter) read() {
 	}
 }
 
-// said returns the model script: the given one, or else one made from the recording.
+// said returns the model script. It is given or, if that is nil, a script made from the recording; nil if the
+// recording lacks the model's replies.
 func (c *converter) said(given []byte) []byte {
 	if given != nil {
 		return replay.Relocate(given, [2]string{c.places.Work, "$WORK"})
@@ -144,13 +145,14 @@ func (c *converter) said(given []byte) []byte {
 	return replay.Relocate(text, [2]string{c.places.Work, "$WORK"}, [2]string{c.places.Home, "$HOME"})
 }
 
-// hangsUp reports whether the front end closes a connection at an entry: a scenario's note, or the end of an answer.
+// hangsUp reports whether the front end closes a connection at an entry. Such an entry is a scenario's note about a
+// hang-up, or the end of an answer.
 func hangsUp(e transcript.Entry) bool {
 	return e.Source == transcript.Note && strings.HasPrefix(e.JSON().Get("text").Str(), "hang-up") ||
 		e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp)
 }
 
-// entry adds the lines for an entry.
+// entry adds the lines for one entry.
 func (c *converter) entry(e transcript.Entry) {
 	c.release(e)
 	p, of := c.posts[e.Seq], c.posts[e.Ref]
@@ -187,7 +189,7 @@ func (c *converter) entry(e transcript.Entry) {
 	}
 }
 
-// goes returns the post whose connection the front end closes at an entry, or nil.
+// goes returns the post whose connection the front end closes at or after an entry, or nil.
 func (c *converter) goes(e transcript.Entry) *post {
 	for e := range c.t.From(e.Seq) {
 		if p := c.posts[e.Ref]; p != nil && e.Kind == transcript.Ended && e.JSON().Get("end").Is(endpoint.HungUp) &&
@@ -198,7 +200,7 @@ func (c *converter) goes(e transcript.Entry) *post {
 	return nil
 }
 
-// ends adds a line that waits for the end of an answer.
+// ends adds a line that waits for the end of the answer to a post.
 func (c *converter) ends(p *post, how string) {
 	p.unseen = nil
 	if p.thread == nil || p.beside {
@@ -206,7 +208,7 @@ func (c *converter) ends(p *post, how string) {
 		return
 	}
 	end := script.New("await turn %s %s", how, p.thread.option(c))
-	if how == "hung-up" && c.aborts(p) { // otherwise the agent does not notice the hang-up
+	if how == "hung-up" && c.aborts(p) { // the agent has noticed the hang-up
 		c.line("group {").With(end, script.New("await model aborted %s", p.thread.option(c)))
 		return
 	}
@@ -226,7 +228,7 @@ func (c *converter) aborts(p *post) bool {
 	return false
 }
 
-// release adds lines for the gates that were opened before an entry.
+// release adds lines that release the gates which were opened before the entry e.
 func (c *converter) release(e transcript.Entry) {
 	for _, g := range c.gates {
 		if key := "release " + g.Name; g.Released > 0 && g.Released < e.Seq && !c.awaited[key] {
@@ -236,11 +238,11 @@ func (c *converter) release(e transcript.Entry) {
 	}
 }
 
-// mostAwaited is how many events of one stream a scenario awaits before an act.
+// mostAwaited is the maximum number of events of one stream that a scenario awaits before an act.
 const mostAwaited = 12
 
-// reached adds lines that wait for everything that came before an act of the front end. They name the gate that holds
-// the model, and the last event of each open stream.
+// reached adds lines that wait for what came before an act of the front end: the gates that hold the model, and the
+// last event of each open stream.
 func (c *converter) reached(e transcript.Entry) {
 	var all []*script.Line
 	for _, g := range c.gates {
@@ -266,7 +268,7 @@ func (c *converter) reached(e transcript.Entry) {
 	c.line("group {").With(all...)
 }
 
-// files returns the files of the scenario: those of the workspace, and large posts.
+// files returns the files of the scenario: the files of the workspace, and the bodies of large posts.
 func (c *converter) files() (files []script.ArchiveFile) {
 	for _, f := range c.places.Files {
 		switch {
@@ -289,9 +291,9 @@ func (c *converter) files() (files []script.ArchiveFile) {
 	return files
 }
 
-// quoted returns a value as a word of a line, in JSON.
+// quoted returns a value in JSON, as a word of a script line.
 func quoted(v any) script.Word {
-	raw, _ := json.Marshal(v) // it was read from JSON
+	raw, _ := json.Marshal(v) // cannot fail: the value was read from JSON
 	return script.Quote(string(raw))
 }
 

@@ -21,7 +21,7 @@ type thread struct {
 	fold.Thread
 	name       string
 	interrupts []string
-	begun      bool // a line of the scenario has begun the thread
+	begun      bool // a line of the scenario has named the thread
 }
 
 // heard applies an event to the thread.
@@ -35,7 +35,8 @@ func (t *thread) heard(v wire.Value) {
 	}
 }
 
-// word names the thread in a line, option names it in a pattern. Both are empty if there is only one thread.
+// word returns the name of the thread for a script line, and option the option with that name for a pattern. If there
+// is only one thread, both return the zero Word.
 func (t *thread) word(c *converter) script.Word {
 	if len(c.threads) < 2 {
 		return script.Word{}
@@ -56,18 +57,18 @@ type post struct {
 	name   string // name in the scenario
 	thread *thread
 	raw    []byte // body of the post
-	file   string // name of a file for a large body that is not an input
+	file   string // name of the file for a large body that is not an input, or ""
 	text   string // text of the user, or "" if there is none
 	lines  []*script.Line
-	run    *script.Line // the last line, without the name of the thread
+	run    *script.Line // the last line of the post, without the name of the thread
 
 	open   bool
 	beside bool     // another post to the thread was open at the same time
 	gone   int      // Seq at which the front end hung up, or 0
-	unseen []string // types of events since the last await line
+	unseen []string // types of the events since the last await line
 }
 
-// shortPost is how many bytes of a body fit into a line of a scenario.
+// shortPost is the maximum length of a body in a line of a scenario, in bytes. Larger bodies are put into a file.
 const shortPost = 2000
 
 // post returns the post that an entry records.
@@ -128,7 +129,7 @@ func (p *post) input(c *converter, v wire.Value, messages []fold.Message) {
 }
 
 // said adds lines for the messages that the post adds to its thread: tool results, and the user's text at the end. It
-// returns false if the post adds or changes any other message.
+// returns false if a line cannot express the messages, because the post adds or changes others.
 func (p *post) said(messages []fold.Message) bool {
 	fresh, known := p.fresh(messages)
 	for i, m := range fresh {
@@ -149,7 +150,8 @@ func (p *post) said(messages []fold.Message) bool {
 	return known
 }
 
-// others returns the members of an input that no word of a script expresses, except usual empty members.
+// others returns the members of an input for which scripts have no words. It omits context and forwardedProps if they
+// are empty, as usual.
 func others(in map[string]any) map[string]any {
 	out := maps.Clone(in)
 	for _, key := range []string{"threadId", "runId", "messages", "state", "tools", "resume"} {
@@ -176,7 +178,7 @@ func textOf(m fold.Message) (text string) {
 	return text
 }
 
-// withoutOf returns only the option with=, which resume accepts too.
+// withoutOf returns only the option with=, because a resume line accepts no other of the options.
 func withoutOf(options []script.Word) []script.Word {
 	return slices.DeleteFunc(slices.Clone(options), func(w script.Word) bool {
 		key, _, _, _ := w.Cut("=")
@@ -184,7 +186,8 @@ func withoutOf(options []script.Word) []script.Word {
 	})
 }
 
-// fresh returns the messages that the front end added. known is false if the front end also changed earlier messages.
+// fresh returns the messages that the front end has added to the thread. If the front end changed earlier messages,
+// known is false and fresh is only the last message.
 func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool) {
 	have := lists.Where(p.thread.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	if len(messages) < len(have) || !reflect.DeepEqual(plain(messages[:len(have)]), plain(have)) {
@@ -193,9 +196,9 @@ func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool)
 	return messages[len(have):], true
 }
 
-// plain returns a value as encoding/json decodes it, or nil if it is empty.
+// plain returns a value as encoding/json decodes it. It returns nil for an empty list or null.
 func plain(v any) (out any) {
-	raw, _ := json.Marshal(v) // it was read from JSON
+	raw, _ := json.Marshal(v) // cannot fail: the value was read from JSON
 	_ = json.Unmarshal(raw, &out)
 	if list, _ := out.([]any); out == nil || list != nil && len(list) == 0 {
 		return nil
@@ -210,7 +213,8 @@ func sameJSON(a, b []byte) bool {
 	return reflect.DeepEqual(plain(json.RawMessage(a)), plain(json.RawMessage(b)))
 }
 
-// resume returns the words for the answers to interrupts, or nil if there are no answers.
+// resume returns the words of a resume line for the post's answers to interrupts. It returns nil if there are no
+// answers.
 func (p *post) resume(c *converter, v any) []script.Word {
 	entries, _ := v.([]any)
 	if len(entries) == 0 {

@@ -1,4 +1,4 @@
-// Package aguireport gives reports the facts that they need about AG-UI.
+// Package aguireport gives reports their description of AG-UI.
 package aguireport
 
 import (

@@ -1,5 +1,5 @@
-// Package canonical turns transcripts of AG-UI into text: each event on one line, stream by stream. It joins the chunks
-// of a text, and numbers ids by their first use.
+// Package canonical turns transcripts of AG-UI into text, one line per event, stream by stream. It joins the chunks of
+// a text, and numbers ids in the order of first use.
 package canonical
 
 import (
@@ -18,7 +18,7 @@ func V1() golden.Renderer { return renderer{} }
 
 type renderer struct{}
 
-// ids maps a member to the class of the opaque ids in it.
+// ids maps each member that has opaque ids to the class of these ids.
 var ids = map[string]golden.IDClass{
 	"threadId": "thread", "runId": "run", "parentRunId": "run", "messageId": "msg", "parentMessageId": "msg",
 	"toolCallId": "call", "parentToolCallId": "call", "interruptId": "int", "entityId": "msg",
