@@ -1,5 +1,6 @@
-// Package hearing compares the model's text in a turn with the text that the user was shown: it must be complete, once
-// and in order. White space is ignored. An agent may cut and space a text as it likes, and may add text of its own.
+// Package hearing compares the model's text in a turn with the text that the agent showed to the user. The text must
+// be complete, must come once, and must be in order. White space is ignored. An agent may cut the text anywhere, and
+// may add text of its own.
 package hearing
 
 import (
@@ -15,32 +16,32 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Remembered is the maximum size, in bytes, of a turn that is kept and judged.
+// Remembered is the maximum size of a turn, in bytes. Longer turns are not judged.
 const Remembered = 64 << 10
 
 // reply is the model's reply to one request.
 type reply struct {
-	seq, ended int    // Seqs of the request and of its end, 0 while it runs
-	place      string // of the request in the conversation; one that is repeated has the same
+	seq, ended int    // Seqs of the request and of the end of the reply; ended is 0 while the reply runs
+	place      string // place of the request in the conversation; a repeated request has the same place
 	text       strings.Builder
 	thought    strings.Builder
-	tools      bool // it calls some
-	broken     bool // by a fault, or the agent has hung up
-	foreign    bool // holds what an agent may take for its own, or must not show
+	tools      bool // the reply has a tool call
+	broken     bool // a fault ended the reply, or the agent hung up
+	foreign    bool // the reply has text that an agent may change or must not show
 }
 
-// Turn holds the text of one turn as the model sent it and as the agent showed it. The zero value has no text.
+// Turn has the text of one turn, as the model sent it and as the agent showed it. The zero value has no text.
 type Turn struct {
 	// Unclear says that the shown text cannot be attributed to the model or the agent. Such a turn must not be judged.
 	Unclear   bool
 	bytes     int
 	replies   []*reply
 	byN       map[int64]*reply
-	pieces    []string        // of messages, bare
-	ids       []string        // of the messages of those, "" where they have none
-	late      []string        // those of them that came after a cancel
-	elsewhere strings.Builder // what thoughts and tool calls show, bare
-	thoughts  strings.Builder // of them the thoughts
+	pieces    []string        // chunks of messages, as returned by Bare
+	ids       []string        // ids of the messages of these chunks; "" without an id
+	late      []string        // those chunks that came after a cancel
+	elsewhere strings.Builder // text in thoughts and tool calls, as returned by Bare
+	thoughts  strings.Builder // text in thoughts, as returned by Bare
 }
 
 // Clear reports whether the turn can be judged.
@@ -76,14 +77,14 @@ func (t *Turn) Say(e transcript.Entry, body wire.Value) {
 	}
 }
 
-// Remembers counts the bytes of an entry and reports whether the turn is still short enough to judge. If not, the
-// caller must not store the entry.
+// Remembers counts the bytes of an entry. It reports whether the turn is still short enough to be judged. If not, the
+// caller must not record the entry.
 func (t *Turn) Remembers(e transcript.Entry) bool {
 	t.bytes += len(e.Raw)
 	return t.bytes <= Remembered
 }
 
-// Show records a chunk of the message with an id. late says that the chunk came after a cancel.
+// Show records a chunk of the message with the given id. late says that the chunk came after a cancel.
 func (t *Turn) Show(piece, id string, late bool) {
 	text := Bare(piece)
 	if text == "" {
@@ -94,7 +95,7 @@ func (t *Turn) Show(piece, id string, late bool) {
 	}
 }
 
-// ShowWhole records a whole message, which replaces the message's chunks.
+// ShowWhole records a complete message, which replaces the chunks of the message with the same id.
 func (t *Turn) ShowWhole(message, id string, late bool) {
 	at := slices.Index(t.ids, id)
 	if at < 0 {
@@ -115,11 +116,11 @@ func (t *Turn) Think(piece string) {
 	t.Mention(piece)
 }
 
-// Mention records a text outside messages, such as the title of a tool call, that may contain the model's text.
+// Mention records a text outside of messages that may contain the model's text, such as the title of a tool call.
 func (t *Turn) Mention(text string) { t.elsewhere.WriteString(Bare(text)) }
 
-// say records the text of a reply in one entry. It marks text with tags, which may be thoughts, and text with secrets,
-// which the agent does not show unchanged.
+// say records the text in one entry of a reply. It marks the reply as foreign if the text has tags, which may enclose
+// thoughts, or secrets, which the agent must not show unchanged.
 func (x *reply) say(e transcript.Entry, body wire.Value) {
 	text := fakellm.ChunkText(body)
 	switch says := body.Get("says").Str(); says {
@@ -130,13 +131,13 @@ func (x *reply) say(e transcript.Entry, body wire.Value) {
 		x.tools = true
 	case "thinking":
 		x.thought.WriteString(Bare(text))
-	default: // a refusal, or a transcript that does not tell
+	default: // a refusal, or an old transcript that does not say what the text is
 		x.foreign = true
 	}
 }
 
-// OwnWords returns the first message after a cancel that neither the model nor the user said. It returns "" if there is
-// no such message, or if the model had said nothing.
+// OwnWords returns the first message after a cancel that neither the model nor the user said. user is the prompt. It
+// returns "" if there is no such message, or if the model had said nothing.
 func (t *Turn) OwnWords(user string) string {
 	var said strings.Builder
 	for _, x := range t.replies {
@@ -151,9 +152,9 @@ func (t *Turn) OwnWords(user string) string {
 	})
 }
 
-// owed returns the replies whose text the agent had to show, in the order of their requests. It omits a reply without a
-// tool call that another reply follows, because the agent discarded that reply. Of a repeated request it returns only
-// one reply.
+// owed returns the replies whose text the agent must show, in the order of their requests. If another reply follows a
+// reply without a tool call, the agent has discarded the first, so it is omitted. Of the replies to a repeated
+// request, only one is returned.
 func (t *Turn) owed() (owed []*reply) {
 	places := map[string]bool{}
 	for i, x := range t.replies {
@@ -168,14 +169,14 @@ func (t *Turn) owed() (owed []*reply) {
 }
 
 const (
-	longEnough = 24 // bytes that do not come again by chance
-	ownMark    = 4  // a shorter piece may be a mark of the agent's own, such as a full stop
+	longEnough = 24 // bytes; a shorter text may come again by chance
+	ownMark    = 4  // bytes; a shorter piece may be the agent's own text, such as a full stop
 )
 
-// Fault is a way in which the model's text is shown wrongly.
+// Fault is a way in which the agent shows the model's text wrongly.
 type Fault int
 
-// Missing: the text did not come, or came altered. Disordered: it came in another order. Doubled: it came more than
+// Missing: the text did not come, or was changed. Disordered: it came in another order. Doubled: it came more than
 // once. Other: it came as a thought instead of a message, or vice versa.
 const (
 	Missing Fault = iota
@@ -184,8 +185,9 @@ const (
 	Other
 )
 
-// Judge compares the model's text with the shown text. It calls tell for each fault with the Seq of the model request.
-// It removes each found text from the shown text: the rest is the agent's own text, or came twice.
+// Judge compares the model's text with the shown text. It calls tell for each fault, with the Seq of the model
+// request. The text of each reply is removed from the shown text. What remains is the agent's own text, or text that
+// came twice.
 func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...any)) {
 	report := func(what Fault, of *reply, format string, args ...any) { tell(what, of.seq, format, args...) }
 	owed := t.owed()
@@ -220,7 +222,7 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 	t.judgeRest(shown, rest, report)
 }
 
-// judgeRest judges the shown text that is left after removing the replies in shown.
+// judgeRest judges rest, the shown text that remains after the text of the replies in shown was removed.
 func (t *Turn) judgeRest(shown []*reply, rest []string,
 	report func(what Fault, of *reply, format string, args ...any)) {
 	left := strings.Join(rest, "")
@@ -243,8 +245,8 @@ func (t *Turn) judgeRest(shown []*reply, rest []string,
 	}
 }
 
-// JudgeCut is Judge for a turn that was stopped. The shown part of the model's text must be the beginning of that text,
-// or all of it. It judges only turns with one reply, because an agent may drop anything between two replies.
+// JudgeCut is like Judge, but for a turn that was stopped. The shown text must be the beginning of the model's text,
+// or all of it. Only turns with one reply are judged, because an agent may omit any text between two replies.
 func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args ...any)) {
 	said := lists.Where(t.replies, func(x *reply) bool { return x.text.Len() > 0 })
 	if len(said) != 1 || said[0].foreign {
@@ -287,15 +289,16 @@ func (t *Turn) stammers(piece string) bool {
 	return false
 }
 
-// saidElsewhere reports whether another reply of the turn contains the text, so that it may be shown twice.
+// saidElsewhere reports whether a reply other than x contains the text, so that the text may be shown twice.
 func (t *Turn) saidElsewhere(x *reply, text string) bool {
 	return slices.ContainsFunc(t.replies, func(y *reply) bool {
 		return y != x && strings.Contains(y.text.String(), text)
 	})
 }
 
-// takeOut removes a text from pieces, at or after the byte after. The text may be interrupted by pieces of the agent's
-// own text. end is where the text ends, and left are the remaining pieces.
+// takeOut removes a text from the joined pieces, at or after the offset after. Pieces of the agent's own text may
+// interrupt the text. end is the offset at which the removed text was, and left has the remaining pieces. ok is false
+// if the text was not found.
 func takeOut(pieces []string, after int, text string) (end int, left []string, ok bool) {
 	all := strings.Join(pieces, "")
 	if i := strings.Index(all[min(after, len(all)):], text); i >= 0 {
@@ -315,7 +318,7 @@ func takeOut(pieces []string, after int, text string) (end int, left []string, o
 	return min(end, at), left, rest == ""
 }
 
-// cutOut returns pieces without the bytes between two offsets of their joined text.
+// cutOut returns pieces without the bytes from one offset to another. The offsets count in the joined text.
 func cutOut(pieces []string, from, to int) (left []string) {
 	at := 0
 	for _, p := range pieces {
@@ -346,7 +349,8 @@ func Bare(text string) string {
 
 var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
 
-// Loose returns a text in the form in which tool results may contain it: bare, and without escapes of JSON and XML.
+// Loose returns a text in a form in which it can be compared with tool results: without white space, and without
+// escapes of JSON and XML.
 func Loose(text string) string { return escapes.Replace(Bare(html.UnescapeString(text))) }
 
 func clip(s string) string { return wire.Clip(s, 120) }

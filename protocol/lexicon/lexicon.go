@@ -27,8 +27,8 @@ import (
 // Compilers has, by command name, the function that reads the command's arguments.
 type Compilers map[string]func(*scenarios.Line) scenarios.Step
 
-// Commands returns the commands of a table, in its order. It panics if the table is wrong or a command has no
-// function, because tables are part of the program.
+// Commands returns the commands of a table, in the order of the table. It panics if a command has no function, or if
+// the table is wrong, because tables are part of the program.
 func Commands(table string, compile Compilers) []*scenarios.Command {
 	return lists.Map(strings.Split(strings.TrimSpace(table), "\n\n"), func(block string) *scenarios.Command {
 		lines := strings.Split(block, "\n  ")
@@ -51,8 +51,8 @@ func Commands(table string, compile Compilers) []*scenarios.Command {
 // Match reports whether a pattern matches an entry.
 type Match = func(x language.Bound, e transcript.Entry, own bool) bool
 
-// Kinds returns the patterns of a table, in its order. If match does not have a pattern, other makes a Match from the
-// pattern's names.
+// Kinds returns the patterns of a table, in the order of the table. For a pattern that match lacks, other is called
+// with the names of the pattern.
 func Kinds(table string, match map[string]Match, other func(names ...string) Match) []language.Kind {
 	return lists.Map(strings.Split(strings.TrimSpace(table), "\n"), func(line string) language.Kind {
 		head, help, _ := strings.Cut(line, ": ")

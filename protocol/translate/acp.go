@@ -14,7 +14,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// ToACP translates a recording of AG-UI into messages of ACP version 1, on one connection.
+// ToACP translates a recording of AG-UI into messages of ACP version 1, all on one connection.
 func ToACP(t *transcript.Transcript) *Said {
 	w := &line{sessions: map[string]*session{}, runs: map[int]*session{}}
 	w.request("initialize", object{"protocolVersion": 1, "clientCapabilities": object{}})
@@ -33,29 +33,29 @@ func ToACP(t *transcript.Transcript) *Said {
 	return &w.Said
 }
 
-// line converts AG-UI runs to ACP turns.
+// line translates AG-UI runs to ACP turns.
 type line struct {
 	Said
 	sessions map[string]*session
-	runs     map[int]*session // by the Seq of the post
-	ids      int              // of requests of the editor
-	asked    int              // of requests of the agent
+	runs     map[int]*session // by Seq of the post
+	ids      int              // number of requests of the editor so far
+	asked    int              // number of requests of the agent so far
 }
 
-// session is an AG-UI thread in the form of an ACP session.
+// session is an AG-UI thread, and the ACP session to which it is translated.
 type session struct {
 	fold.Thread
 	id      string
-	prompt  int // the id of the prompt that is open, 0 if none is
+	prompt  int // id of the open prompt, or 0
 	args    map[string]string
-	waits   []wait // permissions that are open
+	waits   []wait // open permission requests
 	started map[string]object
-	refused map[string]bool // calls that the user did not allow
+	refused map[string]bool // tool calls that the user did not allow
 }
 
-// wait is a permission request without an answer yet.
+// wait is an open permission request.
 type wait struct {
-	id      int // of the request
+	id      int // id of the request
 	name    string
 	call    string
 	options []any
@@ -76,7 +76,7 @@ func (w *line) update(s *session, update object) {
 	w.add(object{"jsonrpc": "2.0", "method": "session/update", "params": object{"sessionId": s.id, "update": update}})
 }
 
-// posted opens the session of a thread if necessary. Then it sends a prompt, or answers permission requests.
+// posted opens a session for the thread if necessary. Then it sends a prompt, or answers the open permission requests.
 func (w *line) posted(e transcript.Entry) {
 	v := e.JSON()
 	id := v.Get("threadId").Str()
@@ -108,7 +108,7 @@ func (w *line) posted(e transcript.Entry) {
 	}
 }
 
-// resumed answers the waiting permission requests.
+// resumed answers the open permission requests.
 func (w *line) resumed(s *session, answers wire.Value) {
 	for _, wait := range s.waits {
 		outcome := object{"outcome": "cancelled"}
@@ -159,7 +159,7 @@ func (w *line) end(s *session, reason string) {
 // event translates an event of a turn.
 func (w *line) event(s *session, kind string, v wire.Value) {
 	before := s.State
-	_ = s.Apply(v) // a patch that does not apply is for the rules to tell
+	_ = s.Apply(v) // if a patch fails, the rules report it
 	id, delta := v.Get("toolCallId").Str(), v.Get("delta").Str()
 	switch kind {
 	case "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_CHUNK":
@@ -259,7 +259,7 @@ func (w *line) state(s *session, before json.RawMessage) {
 	}
 }
 
-// finished ends the turn, or sends the question that the run waits for.
+// finished ends the turn, or sends the permission requests for which the run waits.
 func (w *line) finished(s *session, v wire.Value) {
 	if s.prompt == 0 {
 		return

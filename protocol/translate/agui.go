@@ -26,7 +26,7 @@ func ToAGUI(t *transcript.Transcript) *Said {
 	return &w.Said
 }
 
-// web converts ACP turns to AG-UI runs.
+// web translates ACP turns to AG-UI runs.
 type web struct {
 	Said
 	t       *transcript.Transcript
@@ -35,20 +35,20 @@ type web struct {
 	ids     int
 }
 
-// thread is an ACP session in the form of an AG-UI thread.
+// thread is an ACP session, and the AG-UI thread to which it is translated.
 type thread struct {
 	fold.Thread
 	id       string
 	runs     int
-	run      string // that goes on, "" if none does
-	prompt   int    // Seq of the prompt
-	open     string // the kind of message that is open, "text" or "thought"
-	message  string // its id
+	run      string // id of the open run, or ""
+	prompt   int    // Seq of the prompt of the open run
+	open     string // kind of the open message: "text", "thought", or "" if none is open
+	message  string // id of the open message
 	calls    map[string]bool
-	asks     []int    // Seqs of the permissions that wait
-	answers  []any    // to some of them
+	asks     []int    // Seqs of the open permission requests
+	answers  []any    // answers to some of these requests
 	snapshot bool     // the state was sent
-	lines    [][]byte // of the run that goes on: runs of other threads do not come between
+	lines    [][]byte // lines of the open run; kept apart from the runs of other threads
 }
 
 func (w *web) thread(session string) *thread {
@@ -59,23 +59,23 @@ func (w *web) thread(session string) *thread {
 	return w.threads[session]
 }
 
-// emit adds an event to the run, and applies it to the thread.
+// emit adds an event to the open run, and applies it to the thread.
 func (w *web) emit(t *thread, kind string, members object) {
 	members["type"] = kind
 	raw := marshaled(members)
 	if v, err := wire.Parse(raw); err == nil {
-		_ = t.Apply(v) // patches are made for the state as it is
+		_ = t.Apply(v) // cannot fail: patches are made for the current state
 	}
 	t.lines = append(t.lines, raw)
 }
 
-// flush appends the lines of a thread's run to the output.
+// flush appends the lines of a thread's open run to the output, and closes the run.
 func (w *web) flush(t *thread) {
 	w.Lines = append(w.Lines, t.lines...)
 	t.run, t.lines = "", nil
 }
 
-// begin adds an input, and the beginning of its run.
+// begin adds an input, and the event that begins its run. more has additional members of the input.
 func (w *web) begin(t *thread, more object) {
 	t.runs++
 	t.run = fmt.Sprintf("%s-run-%d", t.id, t.runs)
@@ -94,7 +94,7 @@ func (w *web) begin(t *thread, more object) {
 	w.emit(t, "RUN_STARTED", object{"threadId": t.id, "runId": t.run})
 }
 
-// finish ends the run of a thread.
+// finish adds RUN_FINISHED with the given members, and closes the run.
 func (w *web) finish(t *thread, members object) {
 	w.quiet(t)
 	members["threadId"], members["runId"] = t.id, t.run
@@ -130,7 +130,7 @@ func (w *web) frame(e transcript.Entry) {
 	}
 }
 
-// ended translates the end of a prompt's turn.
+// ended translates the end of the turn of a prompt.
 func (w *web) ended(t *thread, v wire.Value) {
 	stop := v.Path("result.stopReason").Str()
 	switch {
@@ -147,7 +147,7 @@ func (w *web) ended(t *thread, v wire.Value) {
 	}
 }
 
-// state returns the member of AG-UI's state that an update sets, or "".
+// state returns the member of AG-UI's state that an update sets. It returns "" for updates that set none.
 func state(update string) string {
 	return map[string]string{"plan": "plan", "current_mode_update": "mode", "available_commands_update": "commands",
 		"config_option_update": "options"}[update]
@@ -164,13 +164,13 @@ func (w *web) update(t *thread, kind string, u wire.Value) {
 	case state(kind) != "":
 		value := map[string]wire.Value{"plan": u.Get("entries"), "current_mode_update": u.Get("currentModeId"),
 			"available_commands_update": u.Get("availableCommands"), "config_option_update": u.Get("configOptions")}[kind]
-		if t.run == "" { // the next input has it
+		if t.run == "" { // the next input has the new state
 			if doc, err := fold.Patched(t.State, patch(state(kind), value)); err == nil {
 				t.State = doc
 			}
 			return
 		}
-		if !t.snapshot { // a patch needs something to apply to
+		if !t.snapshot { // a patch needs a state to which it applies
 			t.snapshot = true
 			snapshot := t.State
 			if snapshot == nil {
@@ -188,7 +188,7 @@ func patch(name string, value wire.Value) []byte {
 	return marshaled([]object{{"op": "add", "path": "/" + name, "value": decoded(value)}})
 }
 
-// say adds a chunk of a message. It opens a message first if another item is open.
+// say adds a chunk of a message. If no message of this kind is open, it first begins one.
 func (w *web) say(t *thread, kind string, u wire.Value) {
 	text := texts(u.Get("content"))
 	if text == "" {
@@ -210,7 +210,7 @@ func (w *web) say(t *thread, kind string, u wire.Value) {
 	w.emit(t, event, object{"messageId": t.message, "delta": text})
 }
 
-// quiet closes the open message.
+// quiet ends the open message, if there is one.
 func (w *web) quiet(t *thread) {
 	switch t.open {
 	case "text":
@@ -257,7 +257,7 @@ func (w *web) call(t *thread, u wire.Value) {
 	w.emit(t, "TOOL_CALL_RESULT", result)
 }
 
-// asked records a permission request without an answer yet.
+// asked records an open permission request.
 func (w *web) asked(t *thread, e transcript.Entry) {
 	call := e.JSON().Path("params.toolCall")
 	if id := call.Get("toolCallId").Str(); !t.calls[id] {
@@ -266,8 +266,8 @@ func (w *web) asked(t *thread, e transcript.Entry) {
 	t.asks = append(t.asks, e.Seq)
 }
 
-// answered ends an open run with an interrupt. When all permission requests are answered, it begins a new run that
-// resumes.
+// answered records the answer to a permission request. The first answer ends the open run with an interrupt. When all
+// requests are answered, a new run begins that resumes the interrupted one.
 func (w *web) answered(t *thread, e transcript.Entry) {
 	if t.run != "" {
 		var interrupts []any

@@ -1,5 +1,5 @@
 // Package translate translates recordings between two protocols: turns of ACP version 1 into runs of AG-UI, and back.
-// docs/ag-ui.md has the table of translations.
+// The file docs/ag-ui.md explains which message becomes which event.
 package translate
 
 import (
@@ -11,11 +11,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Said is a recording translated to the other protocol.
+// Said is a recording that was translated to the other protocol.
 type Said struct {
-	// Lines are the messages, or the events and inputs, as one JSON object each.
+	// Lines has one JSON object per element: the messages of ACP, or the inputs and events of AG-UI.
 	Lines [][]byte
-	// Left lists, in sentences, the parts that the other protocol cannot express.
+	// Left has a sentence for each part that the other protocol cannot express.
 	Left []string
 }
 
@@ -27,7 +27,7 @@ func marshaled(v any) []byte {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic("translate: " + err.Error()) // it was made of JSON
+		panic("translate: " + err.Error()) // cannot happen: the value consists of JSON values
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
@@ -36,15 +36,15 @@ func (s *Said) leave(format string, args ...any) {
 	s.Left = lists.With(s.Left, fmt.Sprintf(format, args...))
 }
 
-// decoded converts a value to the types of encoding/json; nil if the value is missing.
+// decoded converts a value to the types of encoding/json. It returns nil if the value is missing.
 func decoded(v wire.Value) (out any) {
 	if v.Exists() {
-		_ = json.Unmarshal(v.Raw(), &out) // it has been parsed
+		_ = json.Unmarshal(v.Raw(), &out) // cannot fail: the value was parsed
 	}
 	return out
 }
 
-// texts returns the text of one or several content blocks.
+// texts returns the joined text of one content block or of a list of them.
 func texts(v wire.Value) (text string) {
 	for block := range v.Items() {
 		text += texts(block)

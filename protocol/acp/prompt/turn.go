@@ -28,7 +28,7 @@ type Agent struct {
 	Command transport.Command
 	// Reach is the connection to an agent over a network; nil means stdio.
 	Reach transport.Reaching
-	Start time.Duration // timeout for each of the agent's answers before the first prompt
+	Start time.Duration // how long each step before the first prompt may take
 }
 
 // started starts the agent or connects to it. The log records the connection.

@@ -280,7 +280,7 @@ func (c *converter) recordedModel(given []byte) []byte {
 		opened[e.Session] = opened[e.Session] || e.Kind == transcript.Response && waits(e.Method) &&
 			e.JSON().Get("result").Exists()
 	}
-	m := model(c.t, func(prompt transcript.Entry) bool { return opened[prompt.Session] }) // other sessions get raw requests
+	m := model(c.t, func(prompt transcript.Entry) bool { return opened[prompt.Session] }) // else raw requests
 	if m == nil {
 		if len(Prompts(c.t)) > 0 && !c.places.Model {
 			c.leave("the model's replies, which the recording lacks: record them with record --llm, or give a " +

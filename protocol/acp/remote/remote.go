@@ -155,8 +155,8 @@ func (c *Conn) reach() (binding, error) {
 	return way, nil
 }
 
-// Send sends the complete messages among the bytes received so far. It sends each message after the agent has accepted
-// the previous one. An incomplete message waits for more bytes.
+// Send sends each complete message in the bytes given so far. It sends a message when the agent has accepted the
+// previous one. An incomplete message waits for more bytes.
 func (c *Conn) Send(b []byte) (waited bool, err error) {
 	c.sending.Lock()
 	defer c.sending.Unlock()

@@ -18,7 +18,7 @@ type Trouble string
 
 // These are the failures. The first five hit the next request, the last two the next event.
 const (
-	Lost        Trouble = "lost"        // the request is cut off before the agent has received it; the editor sends it again
+	Lost        Trouble = "lost"        // the request is cut off and does not reach the agent; the editor sends it again
 	Unavailable Trouble = "unavailable" // a gateway answers the request with 503; the editor sends it again
 	Expired     Trouble = "expired"     // a gateway answers the request with 401; the editor sends it again
 	Unanswered  Trouble = "unanswered"  // the agent has received the request, but its response is lost
@@ -136,7 +136,7 @@ func (f *fragile) Read(p []byte) (int, error) {
 	}
 	n, err := f.ReadCloser.Read(p)
 	event, _, whole := bytes.Cut(p[:n], []byte("\n\n"))
-	if !bytes.Contains(event, []byte("data:")) || *f.last == "" { // keep-alives are not worth a failure, and without an id no event can be resumed
+	if !bytes.Contains(event, []byte("data:")) || *f.last == "" { // a keep-alive, or a stream that cannot be resumed
 		return n, err
 	}
 	switch f.met = f.h.meets(ofStreams); f.met {

@@ -22,7 +22,7 @@ const (
 	Unknown
 	// Unstable: something that only the unstable schema has, or a fault in it.
 	Unstable
-	// Style: harmless, but confuses some readers or people.
+	// Style: no damage, but some readers or people may be confused.
 	Style
 )
 

@@ -28,7 +28,7 @@ func Decode(data []byte) ([]byte, error) {
 		case of != nil && of != m:
 			return fmt.Errorf("it has two events, %s and %s", of.name, m.name)
 		}
-		of, payload = m, append(payload, value...) // parts of one event are joined
+		of, payload = m, append(payload, value...) // several parts of one event are joined
 		return nil
 	})
 	switch {

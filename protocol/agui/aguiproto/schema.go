@@ -12,6 +12,7 @@ import (
 )
 
 // schema has the messages. The head of the file explains its form.
+//
 //go:embed schema.txt
 var schema string
 
@@ -26,7 +27,8 @@ var outcomes = map[string][]string{
 type message struct {
 	name   string
 	fields []field
-	// arm is the number of an event's field in the envelope. kind is its number in the enumeration of types.
+	// arm is the number of the event's field in the envelope, or 0 for other messages. kind is the event's number in
+	// the enumeration of types.
 	arm  protowire.Number
 	kind uint64
 }

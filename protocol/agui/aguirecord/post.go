@@ -26,7 +26,7 @@ type thread struct {
 
 // heard applies an event to the thread.
 func (t *thread) heard(v wire.Value) {
-	_ = t.Apply(v) // the rules report a patch that does not apply
+	_ = t.Apply(v) // if a patch fails, the rules report it
 	if v.Get("type").Is("RUN_FINISHED") {
 		t.interrupts = nil
 		for i := range v.Path("outcome.interrupts").Items() {

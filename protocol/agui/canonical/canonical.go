@@ -30,7 +30,7 @@ var first = []string{"threadId", "runId", "messageId", "toolCallId", "subagentRu
 	"role",
 	"name", "parentMessageId"}
 
-// Line returns the text of any entry for users.
+// Line returns any entry as one readable line.
 func (renderer) Line(e transcript.Entry) string {
 	if !e.Frame() {
 		return golden.Event(e)
@@ -38,7 +38,7 @@ func (renderer) Line(e transcript.Entry) string {
 	return line(golden.PlainMask(), e, "")
 }
 
-// Render returns the text of the frames among entries: each run, then the events that answer it.
+// Render returns the text of the frames among entries: each input of a run, followed by the events that answer it.
 func (renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) string {
 	mask := golden.NewMask(o)
 	var order []int
@@ -73,7 +73,7 @@ func (renderer) Render(entries iter.Seq[transcript.Entry], o golden.Options) str
 	return b.String()
 }
 
-// learn passes all ids in a value to the mask.
+// learn passes all ids in a value to the mask. key is the member that has the value, or "".
 func learn(m *golden.Mask, key string, v wire.Value) {
 	switch v.Kind() {
 	case wire.String:
@@ -95,7 +95,7 @@ func learn(m *golden.Mask, key string, v wire.Value) {
 	}
 }
 
-// delta returns the text of a chunk.
+// delta returns the text of a chunk, or "" for an event of another type.
 func delta(e transcript.Entry) string {
 	if !strings.HasSuffix(e.Method, "_CONTENT") && !strings.HasSuffix(e.Method, "_ARGS") &&
 		!strings.HasSuffix(e.Method, "_CHUNK") {
@@ -104,7 +104,7 @@ func delta(e transcript.Entry) string {
 	return e.JSON().Get("delta").Str()
 }
 
-// continues reports whether an entry is the next chunk of the same text and has no other members.
+// continues reports whether next is the next chunk of the same text and has no members that e lacks.
 func continues(e, next transcript.Entry) bool {
 	if next.Kind != e.Kind || next.Method != e.Method {
 		return false
@@ -124,8 +124,8 @@ func continues(e, next transcript.Entry) bool {
 	return true
 }
 
-// line returns the text of one frame. If the frame is the first of several chunks, joined is the text of all of them.
-// "" keeps the frame's own text.
+// line returns the line of one frame. If the frame is the first of several chunks, joined is the text of all of them.
+// If joined is "", the line shows the frame's own text.
 func line(m *golden.Mask, e transcript.Entry, joined string) string {
 	l := golden.NewLine(m)
 	l.Word(golden.Arrow(e.Source))
@@ -167,7 +167,7 @@ func line(m *golden.Mask, e transcript.Entry, joined string) string {
 	return l.String()
 }
 
-// named shows the members that distinguish an event from others of its type.
+// named shows the members that distinguish an event from other events of the same type.
 func named(l *golden.Line, m *golden.Mask, o golden.Object) {
 	for _, key := range first {
 		v := o.Value.Get(key)

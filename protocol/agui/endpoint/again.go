@@ -13,17 +13,17 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// ErrNothingPosted is the error for a recording in which no front end posts anything.
+// ErrNothingPosted is the error for a recording that has no post of a front end.
 var ErrNothingPosted = errors.New("no front end posts anything in the recording")
 
 // posted is a post of a front end in a recording.
 type posted struct {
 	body []byte
-	// began is the Seq of the post. ended is the Seq of the end of its answer, or the last Seq of the recording if the
-	// answer did not end.
+	// began is the Seq of the post. ended is the Seq of the end of the answer. If the answer did not end, it is the
+	// last Seq of the recording.
 	began, ended int
-	// accept is the Accept header. events is the number of events in the answer. gone says that the front end then hung
-	// up.
+	// accept is the Accept header of the post. events is the number of events in the answer. gone says that the front
+	// end hung up after them.
 	accept string
 	events int
 	gone   bool
@@ -50,9 +50,9 @@ func postsOf(recording *transcript.Transcript) (all []*posted) {
 	return all
 }
 
-// Again repeats the posts of a recording to a URL, byte for byte. Each post waits for the posts that had ended before
-// it in the recording. If the front end had hung up, Again hangs up after the same number of events. It returns when
-// all answers have ended.
+// Again repeats the posts of a recording to a URL, byte for byte. Each post waits for those that had ended before it
+// in the recording. Where the front end hung up, Again hangs up after the same number of events. It returns when all
+// answers have ended.
 func Again(ctx context.Context, recording *transcript.Transcript, at string) error {
 	all := postsOf(recording)
 	if len(all) == 0 {
@@ -79,7 +79,7 @@ func Again(ctx context.Context, recording *transcript.Transcript, at string) err
 	return errors.Join(failed...)
 }
 
-// again sends the post once. The reader of the stream judges the answer, so again returns only an error of ctx.
+// again sends the post once. It returns only an error of ctx, because the reader of the stream judges the answer.
 func (p *posted) again(ctx context.Context, at string) error {
 	mine, hangUp := context.WithCancel(ctx)
 	defer hangUp()

@@ -26,45 +26,46 @@ const EventStream = "text/event-stream"
 
 // The ways in which an answer ends.
 const (
-	Closed      = "closed"      // the server closed the body
+	Closed      = "closed"      // the server closed the body of the response
 	Cut         = "cut"         // the connection broke
 	HungUp      = "hung up"     // the client closed the connection
-	LeftOpen    = "left open"   // nothing followed the end of the run, and the client closed the connection
-	Unseen      = "unseen"      // a capture of bytes alone does not show who closed
+	LeftOpen    = "left open"   // the client closed the connection after the run, because the server had not
+	Unseen      = "unseen"      // the capture has only bytes, which do not show who closed the connection
 	Refused     = "refused"     // the status is not 200
-	NoStream    = "no stream"   // the status is 200, and the body no event stream
-	Unreachable = "unreachable" // there was no answer
+	NoStream    = "no stream"   // the status is 200, but the body is not an event stream
+	Unreachable = "unreachable" // the server sent no response
 )
 
-// Head is the beginning of an answer: the Raw of a transcript.Response.
+// Head is the beginning of an answer. As JSON, it is the Raw of a transcript.Response.
 type Head struct {
 	Status int    `json:"status"`
 	Proto  string `json:"proto"`
 	// Type is the media type in lower case, without parameters.
 	Type string `json:"type,omitempty"`
-	// Accept is the Accept header of the request: "" for EventStream, "-" for no header.
+	// Accept is the Accept header of the request. "" stands for EventStream, and "-" for no header.
 	Accept string `json:"accept,omitempty"`
-	// Headers has the headers by their names in lower case.
+	// Headers has the response headers, by name in lower case.
 	Headers map[string]string `json:"headers"`
 	// Body is the beginning of a body that is not an event stream.
 	Body string `json:"body,omitempty"`
 }
 
-// End is the end of an answer: the Raw of a transcript.Ended.
+// End is how an answer ended. As JSON, it is the Raw of a transcript.Ended.
 type End struct {
 	End string `json:"end"`
 	// Status is the HTTP status of an answer that is not a stream.
 	Status int `json:"status,omitempty"`
-	// Problem is the reason, if the connection reports one.
+	// Problem is the error of the connection, or "" without one.
 	Problem string `json:"problem,omitempty"`
-	// Last is the type of the event that ended the last run, or "" if that run has not ended. Outcome is the outcome in
-	// its RUN_FINISHED.
+	// Last is the type of the event that ended the last run, or "" if that run has not ended. Outcome is the outcome
+	// of the run, if RUN_FINISHED gives one.
 	Last    string `json:"last,omitempty"`
 	Outcome string `json:"outcome,omitempty"`
 	Framing
 }
 
-// EndOf returns how an answer ended, in the words of scenarios. It returns "" if the entry is not the end of an answer.
+// EndOf returns how an answer ended, in the words that scenarios use. It returns "" if the entry is not the end of an
+// answer.
 func EndOf(e transcript.Entry) string {
 	if e.Kind != transcript.Ended {
 		return ""
@@ -82,7 +83,7 @@ func EndOf(e transcript.Entry) string {
 	return cmp.Or(early[v.Get("end").Str()], "unreachable")
 }
 
-// early maps the end of an answer that ended before its run to the word of scenarios.
+// early has, for an answer that ended before its run, the word that scenarios use.
 var early = map[string]string{Closed: "truncated", Cut: "truncated", HungUp: "hung-up", Refused: "refused",
 	NoStream: "no-stream"}
 
@@ -119,7 +120,7 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 		timer.Stop()
 		head.Body = strings.ToValidUTF8(string(begin), string(utf8.RuneError))
 	}
-	raw, _ := json.Marshal(head) // texts and numbers have a form
+	raw, _ := json.Marshal(head) // cannot fail: the members are texts and numbers
 	e.put(item{piece: piece{data: raw}, ref: p.Ref, kind: transcript.Response})
 	switch {
 	case streams:
@@ -134,7 +135,7 @@ func (e *Endpoint) exchange(ctx context.Context, at string, p Post) End {
 	return end
 }
 
-// Streams reports whether the body is an event stream, in either form.
+// Streams reports whether the body is an event stream: server-sent events or the binary form.
 func (h Head) Streams() bool { return h.Type == EventStream || h.Type == aguiproto.MediaType }
 
 func headOf(r *http.Response) Head {
@@ -151,7 +152,8 @@ func headOf(r *http.Response) Head {
 	return h
 }
 
-// stream reads the events of an answer.
+// stream reads the events of an answer until the stream ends. If p.Patience is not 0, it closes a body that stays open
+// for longer than this after the end of the run.
 func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post) (end End) {
 	var open *time.Timer // started at the end of the run
 	late := make(chan struct{})
@@ -193,7 +195,7 @@ func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post)
 	}
 }
 
-// heard updates the End from an event that begins or ends a run. It ignores a RUN_FINISHED after a RUN_ERROR.
+// heard updates e with an event that begins or ends a run. It ignores a RUN_FINISHED after a RUN_ERROR.
 func (e *End) heard(data []byte) {
 	last, outcome, of := runEvent(data)
 	if of && !(last == "RUN_FINISHED" && e.Last == "RUN_ERROR") {
@@ -201,7 +203,8 @@ func (e *End) heard(data []byte) {
 	}
 }
 
-// runEvent returns how an event ends a run. of says that it ends or begins one; last is "" if it begins one.
+// runEvent returns how an event begins or ends a run. of is false for any other event. last is "" if the event begins
+// a run.
 func runEvent(data []byte) (last, outcome string, of bool) {
 	if !bytes.Contains(data, []byte("RUN_")) {
 		return "", "", false
@@ -221,19 +224,19 @@ func runEvent(data []byte) (last, outcome string, of bool) {
 	return "", "", false
 }
 
-// ended returns the End for an error of the connection. It returns HungUp if the client caused the error.
+// ended returns the End for an error of the connection. If the client hung up, it returns HungUp instead of how.
 func ended(ctx context.Context, how string, err error) End {
 	if errors.Is(context.Cause(ctx), errHangUp) {
 		return End{End: HungUp}
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err // the rest repeats the request
+		err = u.Err // the rest of the text repeats the request
 	}
 	return End{End: how, Problem: err.Error()}
 }
 
-// unpacked returns the body of an answer without its content coding. A server may use a coding although our requests
-// name none.
+// unpacked returns the body of an answer without its content encoding. A server may use an encoding although our
+// requests name none.
 func unpacked(answer *http.Response) (io.ReadCloser, error) {
 	coding := strings.ToLower(cmp.Or(answer.Header.Get("Content-Encoding"), "identity"))
 	switch coding {

@@ -1,5 +1,5 @@
-// Package endpoint connects to an AG-UI agent over HTTP. Each frame of the client is a POST. Everything in the answer
-// becomes entries of the transcript, byte for byte.
+// Package endpoint connects to an AG-UI agent over HTTP. Each frame of the client is a POST. Everything in the
+// response becomes entries of the transcript, byte for byte.
 package endpoint
 
 import (
@@ -23,17 +23,17 @@ type Post struct {
 	// Ref is the Seq of the post's entry.
 	Ref  int
 	Body []byte
-	// Method is the HTTP method; "" is POST. Type and Accept are the media types in the headers; "" is the usual type
-	// and "-" omits the header. Header has additional headers.
+	// Method is the HTTP method; "" stands for POST. Type and Accept are the media types in the headers; "" stands for
+	// the usual type, and "-" omits the header. Header has additional headers.
 	Method, Type, Accept string
 	Header               map[string]string
-	// Patience is how long the body may stay open after the end of the run.
+	// Patience is how long the body may stay open after the end of the run; 0 means no limit.
 	Patience time.Duration
 }
 
 // Endpoint is a connection to an agent. It implements transport.Reaching.
 type Endpoint struct {
-	// Accept is the Accept header of posts without their own; "" is EventStream.
+	// Accept is the Accept header of posts that have none of their own; "" stands for EventStream.
 	Accept string
 	// Header has additional headers for each post.
 	Header map[string]string
@@ -54,7 +54,7 @@ type Endpoint struct {
 	once    sync.Once
 }
 
-// item is received data: an event of a stream, or an entry before or after its events.
+// item is one piece of received data: an event of a stream, or the head or the end of an answer.
 type item struct {
 	piece
 	ref  int
@@ -70,7 +70,7 @@ var (
 // Attach implements transport.Reaching. It does nothing.
 func (e *Endpoint) Attach(*transport.Agent) {}
 
-// Do sends a post without waiting for the response. Receive returns the response and its events.
+// Do sends a post without waiting for the answer. Receive returns the parts of the answer.
 func (e *Endpoint) Do(p Post) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -83,7 +83,7 @@ func (e *Endpoint) Do(p Post) error {
 	e.running.Go(func() {
 		end := e.exchange(ctx, at, p)
 		cancel(nil)
-		raw, _ := json.Marshal(end) // texts and numbers have a form
+		raw, _ := json.Marshal(end) // cannot fail: the members are texts and numbers
 		e.put(item{piece: piece{data: raw}, ref: p.Ref, kind: transcript.Ended})
 		e.mu.Lock()
 		delete(e.streams, p.Ref)
@@ -112,7 +112,7 @@ func (e *Endpoint) put(it item) {
 	}
 }
 
-// Send returns an error: this transport has no lines, and the caller must use Do.
+// Send returns an error. This transport has no lines; use Do.
 func (e *Endpoint) Send([]byte) (waited bool, err error) {
 	return false, errors.New("an AG-UI endpoint takes posts, not lines")
 }
@@ -129,7 +129,7 @@ func (e *Endpoint) Receive() (wire.Line, error) {
 	}
 }
 
-// Append appends the entry for the last received item.
+// Append appends the entry for the item that Receive returned last.
 func (e *Endpoint) Append(t *transcript.Transcript, conn int, _ wire.Line) transcript.Entry {
 	it := e.last
 	if it.kind == "" {
@@ -139,14 +139,15 @@ func (e *Endpoint) Append(t *transcript.Transcript, conn int, _ wire.Line) trans
 		Session: t.At(it.ref).Session, ID: t.At(it.ref).ID, Ref: it.ref, Raw: it.data})
 }
 
-// CloseSend closes all open connections. Receive ends when it has returned all items.
+// CloseSend closes all open connections. Receive still returns the items received before, and then io.EOF.
 func (e *Endpoint) CloseSend() error {
 	e.end()
 	e.cancel(errHangUp)
 	return nil
 }
 
-// Gone waits a second for the streams of an exited server to end, then closes them.
+// Gone must be called when the server has exited. It gives the streams one second to end by themselves, and then
+// closes them.
 func (e *Endpoint) Gone() {
 	e.end()
 	timer := time.AfterFunc(time.Second, func() { e.cancel(errGone) })
@@ -162,7 +163,7 @@ func (e *Endpoint) cancel(why error) {
 	}
 }
 
-// end rejects further posts.
+// end makes Do reject further posts.
 func (e *Endpoint) end() {
 	e.mu.Lock()
 	e.closed = true
@@ -188,10 +189,10 @@ func (e *Endpoint) Close() error {
 	return e.CloseSend()
 }
 
-// Unread returns false, because the number is not known for a network connection.
+// Unread returns false: for a network connection, the number of unread bytes is not known.
 func (e *Endpoint) Unread() (n int, ok bool) { return 0, false }
 
-// Drained returns false, because a network connection cannot tell.
+// Drained returns false: for a network connection, this is not known.
 func (e *Endpoint) Drained() (done <-chan struct{}, ok bool) { return nil, false }
 
 // Import appends the events and the end of a captured stream to a transcript. kind is the stream's media type.
@@ -201,7 +202,7 @@ func Import(t *transcript.Transcript, kind string, stream []byte) {
 	for {
 		p, err := next(s)
 		if err != nil {
-			break // the bytes end here
+			break // the captured bytes end here
 		}
 		end.heard(p.data)
 		p.add(t, 0, 0)
@@ -211,7 +212,7 @@ func Import(t *transcript.Transcript, kind string, stream []byte) {
 	}
 }
 
-// At returns an Endpoint for a URL. The URL may begin with $PRINTED.
+// At returns an Endpoint for a URL, which may begin with $PRINTED if the agent prints its address.
 func At(url string) *Endpoint {
 	return &Endpoint{given: transport.Address(url), items: make(chan item), over: make(chan struct{}),
 		dead: make(chan struct{}), streams: map[int]context.CancelCauseFunc{}, client: transport.Client(nil)}

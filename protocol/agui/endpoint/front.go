@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Front returns a server for front ends under test. It plays a script. If script is nil, it plays a recording: each
-// post gets the next recorded answer.
+// Front returns a server against which front ends are tested. It plays a script. If script is nil, it plays a
+// recording: each post gets the next recorded answer.
 func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Transcript) *serve.Web {
 	w := &serve.Web{Log: log, Protocol: p, Script: script, Form: formFor}
 	if script == nil {
@@ -20,7 +20,8 @@ func Front(p serve.Protocol, script *serve.Script, recording, log *transcript.Tr
 	return w
 }
 
-// formFor returns the binary form of a stream if an Accept header allows it, else the form with text events.
+// formFor returns the form of the stream for a request: the binary form if the Accept header allows it, else
+// server-sent events.
 func formFor(accept string) serve.Form {
 	if aguiproto.Admitted(accept) {
 		return serve.Form{Type: aguiproto.MediaType, Dress: binary}
@@ -28,8 +29,8 @@ func formFor(accept string) serve.Form {
 	return serve.Form{Type: EventStream, Dress: serve.Events}
 }
 
-// binary returns a frame in the binary form. For an event without a binary form it returns an unknown event, as an
-// agent of a newer version might.
+// binary returns a frame in the binary form. If the event has no binary form, it returns an event of an unknown type,
+// as an agent of a newer version might send.
 func binary(frame []byte) []byte {
 	message, err := aguiproto.Encode(frame)
 	if err != nil {
@@ -38,8 +39,8 @@ func binary(frame []byte) []byte {
 	return aguiproto.Framed(message)
 }
 
-// recorded returns a function that plays the answers of a recording. A post after the last recorded one gets
-// status 410.
+// recorded returns a function that plays the answers of a recording, one per post. A post after the last recorded one
+// gets status 410.
 func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.Entry) {
 	answers := map[int][]transcript.Entry{}
 	var order []int
@@ -82,7 +83,7 @@ func recorded(recording *transcript.Transcript) func(*serve.Answer, transcript.E
 	}
 }
 
-// renamed returns an event in which the recorded ids of the thread and run are replaced with the current ones.
+// renamed returns a recorded event in which the ids of the thread and the run are those of the current post.
 func renamed(raw []byte, then, now transcript.Entry) []byte {
 	for _, name := range []string{"threadId", "runId"} {
 		old, fresh := then.JSON().Get(name), now.JSON().Get(name)

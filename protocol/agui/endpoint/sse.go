@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// piece is one received event. data is its content. size is its length on the wire if data is not complete. problem
-// explains why the bytes are not an event, if they cannot be read as JSON.
+// piece is one received event. data is the content of the event. size is the length of the event on the wire if data
+// has only a part of it, else 0. problem says why the bytes are not an event; it is "" if they are one, or may be one.
 type piece struct {
 	data    []byte
 	size    int
@@ -22,15 +22,15 @@ type piece struct {
 
 // source reads a stream step by step.
 type source interface {
-	// step reads on and returns an event if one is complete. It returns the error that ends the stream together with
-	// the last event, or later.
+	// step reads on, and returns an event if one is complete. If the stream has ended, it returns an error. The error
+	// may come with the last event or after it.
 	step() (p piece, complete bool, err error)
 	// Within reports whether the stream is in the middle of an event.
 	Within() bool
 	Shows() *Framing
 }
 
-// next returns the next event of a stream. After the last one it returns io.EOF, or the error that broke the stream.
+// next returns the next event of a stream. After the last event it returns io.EOF, or the error that ended the stream.
 func next(s source) (piece, error) {
 	for {
 		p, complete, err := s.step()
@@ -51,7 +51,7 @@ func sourceOf(kind string, body io.Reader) source {
 	return events{sse.NewReader(body)}
 }
 
-// add appends a piece to a transcript as part of the answer to the frame ref.
+// add appends a piece to a transcript, as a part of the answer to the post with the Seq ref.
 func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
 	if p.problem == "" {
 		return t.AppendReply(conn, ref, p.data, p.size)
@@ -64,10 +64,10 @@ func (p piece) add(t *transcript.Transcript, conn, ref int) transcript.Entry {
 	return t.Append(e)
 }
 
-// Framing describes the bytes of a stream other than its events.
+// Framing describes a stream apart from the content of its events.
 type Framing = sse.Framing
 
-// MaxEvent is how many bytes of an event are kept.
+// MaxEvent is the maximum size of an event that is kept, in bytes.
 const MaxEvent = sse.MaxEvent
 
 // events reads a stream of server-sent events.
@@ -78,10 +78,10 @@ func (s events) step() (piece, bool, error) {
 	return piece{data: e.Data, size: e.Size}, complete, err
 }
 
-// keptOfFrame is how many bytes are kept of a frame that is too long.
+// keptOfFrame is how many bytes of a frame are kept if the frame is too long.
 const keptOfFrame = 4 << 10
 
-// frames reads a stream in the binary form, in bounded memory.
+// frames reads a stream in the binary form. It keeps at most one frame in memory.
 type frames struct {
 	in      *bufio.Reader
 	framing Framing
@@ -133,7 +133,7 @@ func (f *frames) step() (piece, bool, error) {
 	return piece{data: data}, true, nil
 }
 
-// tooLong returns the piece for a frame that is too long, and starts to skip that frame.
+// tooLong returns the piece for a frame that is too long. The next steps skip the frame.
 func (f *frames) tooLong(length int64, prefix string) piece {
 	begin, _ := f.in.Peek(min(f.in.Buffered(), keptOfFrame))
 	p := piece{data: bytes.Clone(begin), size: aguiproto.Prefix + int(length), problem: fmt.Sprintf(

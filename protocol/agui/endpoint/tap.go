@@ -20,8 +20,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Tap is a proxy between front ends and an endpoint. It writes posts and answers to the transcript, byte for byte, and
-// then forwards them. It forwards requests with other methods, such as OPTIONS, without recording them.
+// Tap is a proxy between front ends and an endpoint. It records posts and answers in the transcript, byte for byte,
+// and forwards them. It forwards requests with other methods, such as OPTIONS, without recording them.
 type Tap struct {
 	log   *transcript.Transcript
 	proxy *httputil.ReverseProxy
@@ -29,7 +29,7 @@ type Tap struct {
 	open  sync.WaitGroup
 }
 
-// mostInput is how many bytes a front end may post.
+// mostInput is the maximum size of a post, in bytes.
 const mostInput = 64 << 20
 
 type refKey struct{}
@@ -58,7 +58,7 @@ func NewTap(u *url.URL, log *transcript.Transcript) *Tap {
 			if r.In.URL.Path == "/" {
 				r.Out.URL.Path, r.Out.URL.RawPath, r.Out.URL.RawQuery = u.Path, u.RawPath, u.RawQuery
 			}
-			r.Out.Header.Set("Accept-Encoding", "identity") // what is compressed cannot be recorded as it comes
+			r.Out.Header.Set("Accept-Encoding", "identity") // a compressed body could not be recorded
 		}}
 	return t
 }
@@ -107,7 +107,8 @@ func (t *Tap) answer(r *http.Response) error {
 	return nil
 }
 
-// failed handles a request to which the endpoint gave no answer.
+// failed handles a request that the endpoint did not answer. It records the end of a post, and answers the front end
+// with an error.
 func (t *Tap) failed(w http.ResponseWriter, r *http.Request, err error) {
 	if ref, posted := r.Context().Value(refKey{}).(int); posted {
 		t.note(ref, transcript.Ended, over(r.Context(), Unreachable, err))
@@ -122,7 +123,7 @@ func (t *Tap) note(ref int, kind transcript.Kind, what any) {
 		ID: run.ID, Ref: ref, Raw: raw})
 }
 
-// over returns the End for an error. If the front end has hung up, it returns HungUp.
+// over returns the End for an error of the connection. If the front end has hung up, it returns HungUp instead of how.
 func over(ctx context.Context, how string, err error) End {
 	if ctx.Err() != nil {
 		return End{End: HungUp}
@@ -130,7 +131,7 @@ func over(ctx context.Context, how string, err error) End {
 	return ended(ctx, how, err)
 }
 
-// recorder records the events of a stream while it forwards them.
+// recorder records the events of a stream while the proxy forwards them.
 type recorder struct {
 	source
 	tap *Tap
@@ -138,7 +139,7 @@ type recorder struct {
 	end End
 }
 
-// Step implements the reader of sse.Passing.
+// Step reads on for sse.Passing, and records an event that is complete.
 func (r *recorder) Step() error {
 	piece, complete, err := r.step()
 	if complete {
@@ -160,7 +161,7 @@ func (r *recorder) ended(ctx context.Context, err error) {
 	r.tap.note(r.ref, transcript.Ended, end)
 }
 
-// whole is the body of an answer that is not an event stream. It records the beginning of the body when the body ends.
+// whole is the body of an answer that is not an event stream. When the body has ended, its beginning is recorded.
 type whole struct {
 	io.ReadCloser
 	tap  *Tap

@@ -1,5 +1,5 @@
-// Package fold turns events of AG-UI into the state that a client shows: the messages of a thread and the thread's
-// state. Where the specification leaves something open, the package behaves like the official client.
+// Package fold applies events of AG-UI to what a client shows: the messages of a thread and the state of the thread.
+// Where the specification leaves something open, the package behaves like the official client.
 package fold
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Message is a message of a thread, with the members that a post has.
+// Message is a message of a thread, with the same members as in a post.
 type Message map[string]any
 
 // ID returns the id of the message.
@@ -32,13 +32,13 @@ func (m Message) text(key string) string { s, _ := m[key].(string); return s }
 // calls returns the tool calls of an assistant's message.
 func (m Message) calls() []any { list, _ := m["toolCalls"].([]any); return list }
 
-// Thread is a conversation as the client sees it. The zero value is empty.
+// Thread is a conversation as the client sees it. The zero value is an empty thread.
 type Thread struct {
 	Messages []Message
 	// State is the state as JSON; nil means {}.
 	State json.RawMessage
 
-	last map[string]string // item to which a chunk without an id belongs, by family
+	last map[string]string // by family of event types, the item to which a chunk without an id belongs
 }
 
 // Apply applies an event to the thread. If a patch does not apply, it returns an error and leaves the thread unchanged.
@@ -68,7 +68,7 @@ func (t *Thread) Apply(event wire.Value) error {
 	return nil
 }
 
-// stream opens a streamed item or adds to one. A chunk without an id adds to the last item of its family.
+// stream begins a streamed item, or adds text to one. A chunk without an id adds to the last item of its family.
 func (t *Thread) stream(kind, id string, event wire.Value, open func(), add func(id, delta string)) {
 	end := strings.LastIndexByte(kind, '_')
 	family, verb, delta := kind[:end], kind[end+1:], event.Get("delta").Str()
@@ -91,11 +91,11 @@ func (t *Thread) stream(kind, id string, event wire.Value, open func(), add func
 
 func decoded(v wire.Value) any {
 	var out any
-	_ = json.Unmarshal(v.Raw(), &out) // it has been parsed
+	_ = json.Unmarshal(v.Raw(), &out) // cannot fail: the value was parsed
 	return out
 }
 
-// Find returns the message with an id, or nil.
+// Find returns the message with the given id, or nil.
 func (t *Thread) Find(id string) Message {
 	i := slices.IndexFunc(t.Messages, func(m Message) bool { return m.ID() == id })
 	if i < 0 {
@@ -135,7 +135,7 @@ func (t *Thread) begin(id string, event wire.Value) {
 		"function": map[string]any{"name": event.Get("toolCallName").Str(), "arguments": ""}})
 }
 
-// Call returns the tool call with an id, or nil.
+// Call returns the tool call with the given id, or nil.
 func (t *Thread) Call(id string) map[string]any {
 	for _, m := range t.Messages {
 		for _, c := range m.calls() {
@@ -147,7 +147,7 @@ func (t *Thread) Call(id string) map[string]any {
 	return nil
 }
 
-// Unanswered returns the ids of the tool calls that have no result, in their order.
+// Unanswered returns the ids of the tool calls that have no result, in the order of the calls.
 func (t *Thread) Unanswered() (ids []string) {
 	answered := lists.Set(lists.Map(t.Messages, func(m Message) any { return m["toolCallId"] }))
 	for _, m := range t.Messages {
@@ -170,7 +170,7 @@ func (t *Thread) argue(id, delta string) {
 	}
 }
 
-// result inserts a tool result after the message with its tool call, behind other results for that message.
+// result inserts a tool result after the message that has the tool call, and after earlier results for that message.
 func (t *Thread) result(m Message) {
 	at := slices.IndexFunc(t.Messages, func(o Message) bool {
 		return slices.ContainsFunc(o.calls(), func(c any) bool {
@@ -187,8 +187,8 @@ func (t *Thread) result(m Message) {
 	t.Messages = slices.Insert(t.Messages, at, m)
 }
 
-// replace replaces the messages by those of a snapshot. Known messages keep their place and new ones come last. The
-// client's activity and reasoning messages stay.
+// replace replaces the messages with those of a snapshot. A known message keeps its place; new messages come last.
+// Activity and reasoning messages are kept even if the snapshot lacks them.
 func (t *Thread) replace(list wire.Value) {
 	var fresh []Message
 	if json.Unmarshal(list.Raw(), &fresh) != nil {
@@ -216,7 +216,8 @@ func (t *Thread) replace(list wire.Value) {
 	t.Messages = out
 }
 
-// Patched returns a document with an RFC 6902 patch applied. If doc is nil, it patches {}. It does not change doc.
+// Patched applies a JSON Patch (RFC 6902) to a document and returns the result. It does not change doc. A nil doc
+// stands for {}.
 func Patched(doc, delta []byte) ([]byte, error) {
 	if doc == nil {
 		doc = []byte("{}")

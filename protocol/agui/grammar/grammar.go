@@ -26,8 +26,8 @@ var probes []byte
 
 const head = "protocol ag-ui\n# A conversation that was drawn.\ngolden off\n"
 
-// shows maps a probe to the event that proves an ability of the agent: the event's type, and a member that it must
-// have. In the probe for permissions, an agent that asks ends the run with an interrupt.
+// shows has, by probe, the event that proves what the agent can do: the type of the event, and a member that the event
+// must have, or "". In the probe about permissions, an agent that asks ends the run with an interrupt.
 var shows = map[string][2]string{
 	"read": {"TOOL_CALL_RESULT", ""}, "write": {"TOOL_CALL_RESULT", ""}, "asks": {"RUN_FINISHED", "outcome.interrupts"},
 	"state": {"STATE_DELTA", ""}, "front": {"TOOL_CALL_START", ""}, "version": {"RUN_STARTED", "protocolVersion"},
@@ -50,7 +50,8 @@ func questions(*agents.Profile) map[string]sweep.Archive {
 	return out
 }
 
-// learn returns the grammar for an agent from the transcripts of its probes. seen has the transcripts by probe.
+// learn returns the grammar for an agent, and a sentence about what the agent can do. seen has the transcripts of the
+// probes, by probe.
 func learn(seen map[string]*transcript.Transcript) (sweep.Grammar, string) {
 	has := map[string]bool{}
 	for name, t := range seen {

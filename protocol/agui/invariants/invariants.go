@@ -1,5 +1,6 @@
-// Package invariants holds the rules of AG-UI and the registry of its requirements. All rules of one transcript share
-// the state of each stream. A rule sees each entry together with the state of its stream before that entry.
+// Package invariants contains the rules of AG-UI and the registry of its requirements. All rules that check one
+// transcript share the state of each stream. A rule sees each entry together with the state of its stream before that
+// entry.
 package invariants
 
 import (
@@ -23,7 +24,7 @@ var requirements string
 //go:embed bindings.yaml
 var bindings []byte
 
-// V1 returns the rules of AG-UI. A rule about versions 1.0 and later judges only streams that declare a version. Other
+// V1 returns the rules of AG-UI. Rules about versions from 1.0 on judge only streams that declare a version. All other
 // streams count as older.
 func V1() *rules.Set { return v1() }
 
@@ -43,7 +44,7 @@ var machines = map[string]func(*watch){
 	"TOOL-PAIR": toolPair, "TOOL-RESULT": toolResult, "USAGE": usage,
 }
 
-// Topics other than the types of events and the kinds of other entries.
+// These are the topics other than types of events and kinds of entries.
 const (
 	anyEvent = "event"
 	anyItem  = "item" // an event that opens, continues or closes an item
@@ -57,7 +58,7 @@ type event struct {
 	kind string // type of the event, or "" for any other entry
 	// id is the messageId or toolCallId. owner is the id of the subagent, or "" for the agent itself.
 	id, owner string
-	// family and verb describe the effect of an event about an item. item is that item, or nil if it is unknown.
+	// family and verb say what an event about an item does. item is that item, or nil if it is unknown.
 	family family
 	verb   verb
 	item   *item
@@ -69,12 +70,13 @@ type watch struct {
 	*observer
 }
 
-// find reports that an entry breaks a point. object is the subject of the finding.
+// find reports that an entry breaks a point. object is the subject of the finding. because has the Seqs of earlier
+// entries that led to the fault.
 func (w *watch) find(point string, ev *event, object string, because []int, format string, args ...any) {
 	w.Report(point, ev.Conn, ev.Session, object, append(because, ev.Seq), format, args...)
 }
 
-// judge counts that the point was checked, and reports the entry if broken is true.
+// judge counts one check of the point. If broken is true, it also reports the entry.
 func (w *watch) judge(point string, broken bool, ev *event, object string, because []int, format string, args ...any) {
 	if w.Saw(point); broken {
 		w.find(point, ev, object, because, format, args...)
@@ -108,7 +110,7 @@ func watchAll(c *rules.Checker) rules.Observer {
 func (o *observer) Observe(e transcript.Entry) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind != transcript.Written:
-		// The input is kept, because it is small compared with what it causes.
+		// The input is kept, because it is small compared with the entries that it causes.
 		input, err := wire.Parse(append([]byte(nil), e.Raw...))
 		if err != nil {
 			input = wire.Value{}
@@ -153,7 +155,7 @@ func (o *observer) observe(e transcript.Entry) {
 	s.fold(ev)
 }
 
-// begin begins the stream for the answer to a post.
+// begin creates the stream for the answer to a post.
 func (o *observer) begin(ref int, input wire.Value, session string) *stream {
 	t := o.threads[session]
 	if t == nil {

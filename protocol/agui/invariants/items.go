@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// paired runs the checks that all streamed items share: no event opens an open item, and none continues or closes an
-// item that is not open.
+// paired has the checks for all streamed items: an event must not open an item that is open, and must not continue or
+// close an item that is not open.
 func (w *watch) paired(ev *event) {
 	i, name := ev.item, called[ev.family]
 	switch {
@@ -67,7 +67,7 @@ func toolPair(w *watch) {
 		case m == nil && ev.thread.opened[of] == 0 && !ev.inputMessage(of).Exists():
 			w.find("parent", ev, of, nil,
 				"Tool call %q names message %q, which neither input nor stream has.", ev.id, of)
-		case m != nil && ev.owner != "" && m.owner != ev.owner: // one without a subagent is its message's
+		case m != nil && ev.owner != "" && m.owner != ev.owner: // without a subagent, the call belongs to that of its message
 			w.find("owner", ev, ev.id, m.begun(), "Tool call %q and message %q have different subagents.", ev.id, of)
 		}
 	}, "TOOL_CALL_START")
@@ -105,8 +105,9 @@ func toolResult(w *watch) {
 	toldModelOnly(w)
 }
 
-// toldModelOnly checks that the front end gets each result that the model gets, if the front end gets any result. It
-// judges at the end of the run, because the log may have the model request before events that the agent sent earlier.
+// toldModelOnly checks that the front end gets each result that the model gets. A stream without any results is not
+// judged. The check comes at the end of the run: the log may have the model request before events that the agent sent
+// earlier.
 func toldModelOnly(w *watch) {
 	w.On(func(ev *event) {
 		if a, ok := fakellm.ReadAsked(ev.Entry); ok && ev.Kind == transcript.ModelRequest && !ev.heard.Unclear {
@@ -125,7 +126,7 @@ func toldModelOnly(w *watch) {
 	}, ended)
 }
 
-// pendingCalls checks a run that ends while calls have no result.
+// pendingCalls checks the end of a run in which some calls have no result.
 func pendingCalls(w *watch) {
 	w.On(func(ev *event) {
 		if ev.phase != active {
@@ -163,13 +164,13 @@ func pendingCalls(w *watch) {
 	}, "RUN_FINISHED")
 }
 
-// untold reports whether the model has the result of a call but the front end does not. It returns false if the front
+// untold reports whether the model has the result of a call and the front end does not. It returns false if the front
 // end has no results at all.
 func (s *stream) untold(id string) bool {
 	return s.told[id] > 0 && s.results[id] == 0 && len(s.results) > 0 && !s.hasFrontTool(s.items[key{tool, id}].name)
 }
 
-// asksOther reports whether some interrupt is not about the given calls.
+// asksOther reports whether some interrupt is about none of the given calls.
 func asksOther(v wire.Value, calls []string) bool {
 	return lists.Any(v.Path("outcome.interrupts").Items(), func(i wire.Value) bool {
 		return !slices.Contains(calls, i.Get("toolCallId").Str())
@@ -207,7 +208,7 @@ func chunkForm(w *watch) {
 	}, anyItem)
 }
 
-// conflicts returns the members of a chunk that contradict the first chunk of its item.
+// conflicts returns the names of the members of a chunk that contradict the event that opened its item.
 func conflicts(f family, i *item, ev *event) (names []string) {
 	role, name, was := "role", "name", i.role
 	switch f {
@@ -277,7 +278,7 @@ func subagents(w *watch) {
 	}, anyItem)
 }
 
-// apart checks that a stream has no events about an item that was opened in another thread.
+// apart checks that a stream has no events about items of other threads.
 func apart(w *watch) {
 	w.On(func(ev *event) {
 		if ev.id == "" || len(ev.others) < 2 {
@@ -294,7 +295,7 @@ func apart(w *watch) {
 	}, anyItem)
 }
 
-// restated checks that the agent does not stream items again that the client already has.
+// restated checks that the agent does not stream again an item that the input already has.
 func restated(w *watch) {
 	w.On(func(ev *event) {
 		i, m := ev.item, ev.inputMessage(ev.id)

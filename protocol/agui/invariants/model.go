@@ -14,10 +14,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// modelSide is the topic of entries of the model's side about a run.
+// modelSide is the topic of the entries of the model server about a run.
 const modelSide = "model"
 
-// modelText checks that the model's text in a run reaches the stream, complete, once, and as the right kind of item.
+// modelText checks that the model's text in a run reaches the stream: complete, once, and as the right kind of item.
 func modelText(w *watch) {
 	points := [...]string{hearing.Missing: "missing", hearing.Disordered: "missing", hearing.Doubled: "twice",
 		hearing.Other: "kind"}
@@ -45,8 +45,8 @@ func modelText(w *watch) {
 	}, ended)
 }
 
-// modelFailed checks that a run does not end as a success after the model's last reply failed or broke off, unless the
-// agent mentions the failure.
+// modelFailed checks that a run does not end as a success if the model's last reply failed or broke off. The run may
+// end so if the agent tells the user about the failure.
 func modelFailed(w *watch) {
 	w.On((*event).fails, modelSide)
 	w.On(func(ev *event) {
@@ -63,7 +63,7 @@ func modelFailed(w *watch) {
 	}, ended)
 }
 
-// fails updates the last reply of the model from an entry of the model's side.
+// fails updates ev.reply, the model's last reply, from an entry of the model server.
 func (ev *event) fails() {
 	n, _ := ev.v.Get("n").Int()
 	status, _ := ev.v.Get("status").Int()
@@ -81,7 +81,7 @@ func (ev *event) fails() {
 	}
 }
 
-// listen passes an entry of the model's side to the hearing of the run.
+// listen passes an entry of the model server to ev.heard.
 func (ev *event) listen() {
 	switch {
 	case ev.Kind != transcript.ModelRequest:
@@ -94,7 +94,7 @@ func (ev *event) listen() {
 	}
 }
 
-// show passes an event that the front end received to the hearing of the run.
+// show passes an event that the front end received to ev.heard.
 func (ev *event) show() {
 	if len(ev.Redacted) > 0 || ev.runs > 1 || ev.v.Path("outcome.type").Is("cancelled") {
 		ev.heard.Unclear = true
@@ -123,7 +123,8 @@ func mention(h *hearing.Turn, v wire.Value) {
 	}
 }
 
-// values returns the JSON values in a text, each in a normal form. It returns nil if the text is not JSON.
+// values returns the JSON values in a text, each in a normal form. It returns nil if the text is not a sequence of
+// JSON values.
 func values(text string) (all []string) {
 	in := json.NewDecoder(strings.NewReader(text))
 	for in.More() {
@@ -131,13 +132,14 @@ func values(text string) (all []string) {
 		if in.Decode(&v) != nil {
 			return nil
 		}
-		one, _ := json.Marshal(v) // it was JSON
+		one, _ := json.Marshal(v) // cannot fail: the value was JSON
 		all = append(all, string(one))
 	}
 	return all
 }
 
-// modelContext checks that the messages and the context of the input reach the model.
+// modelContext checks that the messages and the context of the input reach the model. It judges the first model
+// request of a run.
 func modelContext(w *watch) {
 	w.On(func(ev *event) {
 		if ev.Kind != transcript.ModelRequest || !ev.v.Get("lane").Is("main") || ev.asked || ev.heard.Unclear ||
@@ -163,7 +165,8 @@ func modelContext(w *watch) {
 	}, modelSide)
 }
 
-// messagesReach checks that the model gets each message of the input, as many times as the user said its text.
+// messagesReach checks that the model gets each message of the input. If the user said a text several times, the model
+// must get the text as many times. told is the text of the model request.
 func messagesReach(w *watch, ev *event, told string) {
 	times := map[string]int{} // how many times the user said each text
 	for m := range ev.input.Get("messages").Items() {
@@ -188,8 +191,8 @@ func messagesReach(w *watch, ev *event, told string) {
 	}
 }
 
-// asksForInput reports whether a model request is for this input, because it has the input's last user message. It
-// returns true if the log lacks the text of the request.
+// asksForInput reports whether a model request has the last user message of this input. It returns true if the log
+// lacks the text of the request.
 func (ev *event) asksForInput() bool {
 	said, last := ev.v.Get("user"), ""
 	for m := range ev.input.Get("messages").Items() {
@@ -200,16 +203,16 @@ func (ev *event) asksForInput() bool {
 	return !said.Exists() || holds(hearing.Loose(said.Str()), last)
 }
 
-// owes reports whether the agent must send a message of the input to the model. It need not send a result whose call is
-// missing.
+// owes reports whether the agent must send a message of the input to the model. It need not send a tool result whose
+// call the input lacks.
 func (s *stream) owes(m wire.Value) bool {
 	role := m.Get("role").Str()
 	return role == "tool" && s.inputCall(m.Get("toolCallId").Str()).Exists() ||
 		slices.Contains([]string{"user", "assistant", "developer", "system"}, role)
 }
 
-// holds reports whether the text told contains each line of text. It compares lines because an agent may put a result
-// into JSON, which escapes line ends.
+// holds reports whether told contains each line of text. Lines are compared one by one, because an agent may put a
+// result into JSON, which escapes line ends.
 func holds(told, text string) bool {
 	return !lists.Any(strings.Lines(text), func(line string) bool {
 		return !strings.Contains(told, hearing.Loose(line))

@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// sseForm checks how events are framed.
+// sseForm checks how the events of a stream are framed.
 func sseForm(w *watch) {
-	given := false // an answer came in the binary form
+	given := false // some answer came in the binary form
 	w.eachStream(func(s *stream) {
 		if !given {
 			return
@@ -63,7 +63,7 @@ func sseForm(w *watch) {
 	}, string(transcript.Response))
 	w.On(func(ev *event) {
 		if left := ev.v.Get("tail").Str(); ev.binary {
-			// If the stream ends before its run, RUN-FRAME judges it as truncated.
+			// If the stream ends before its run has ended, RUN-FRAME reports this.
 			w.judge("tail", left != "" && ev.over(), ev, "", nil, "After the last event, %s.", left)
 			return
 		}
@@ -145,7 +145,8 @@ func runID(w *watch) {
 				"RUN_FINISHED has the runId %q, but RUN_STARTED had %q.", id, ev.runID)
 		}
 	}, "RUN_FINISHED")
-	// Only the end shows which run is the requested one: earlier runs are history.
+	// Only the last run of the stream must be the requested one; earlier runs are history. So the check is made at the
+	// end.
 	w.eachStream(func(s *stream) {
 		want := s.input.Get("runId").Str()
 		if want == "" || s.runs == 0 {
@@ -158,7 +159,7 @@ func runID(w *watch) {
 	})
 }
 
-// runClosed checks that a run leaves nothing open.
+// runClosed checks that a run which finishes leaves nothing open.
 func runClosed(w *watch) {
 	open := func(name string) string { return strings.ReplaceAll(name, " ", "-") }
 	w.On(func(ev *event) {
@@ -197,7 +198,8 @@ func stepPair(w *watch) {
 	}, "STEP_FINISHED")
 }
 
-// step returns the name of an event's step. at is the Seq at which the step was started, or 0 if it is not open.
+// step returns the name of the step that an event is about. at is the Seq of the start of the step, or 0 if the step
+// is not open.
 func (ev *event) step() (name string, at int) {
 	name = ev.v.Get("stepName").Str()
 	return name, ev.steps[[2]string{ev.owner, name}]
@@ -250,7 +252,8 @@ var (
 	keyText = lazy.Regexp(`\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bAKIA[0-9A-Z]{16}\b|\bgh[pousr]_[A-Za-z0-9]{30,}`)
 )
 
-// private checks that the server does not send private data: stack traces, private members of the state, and keys.
+// private checks that the server does not send private data, such as stack traces, private members of the state, or
+// keys.
 func private(w *watch) {
 	w.On(func(ev *event) {
 		w.judge("trace", traceText().MatchString(ev.v.Get("message").Str()), ev, "", nil,
@@ -269,7 +272,7 @@ func private(w *watch) {
 	}, "STATE_SNAPSHOT", "RAW", "RUN_ERROR")
 }
 
-// clock checks that the timestamps of events do not go back.
+// clock checks that the timestamps of a stream never go back.
 func clock(w *watch) {
 	w.On(func(ev *event) {
 		if ts, ok := ev.v.Get("timestamp").Float(); ok {

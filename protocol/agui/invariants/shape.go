@@ -10,10 +10,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// shapes has the members of each type of event, one type a line: the required members, then a bar and the optional
-// ones. A member is NAME:TYPE; without a type it is a text. Types are object, list, bool, whole, any (also null),
-// content (a text or a list), a role, an outcome, messages, and a|b for a closed set. "A" says that the event may
-// have subagentRunId. The members are those of the schema of 1.1; those of retired types are from the guides of 0.x.
+// shapes has one line for each type of event: the required members, then a bar, then the optional members. A member is
+// NAME:TYPE, or NAME if it is a text. The types are object, list, bool, whole, any (which allows null), some (any but
+// null), content (a text or a list), input, outcome, suboutcome, messages, and a|b for a closed set of texts. The word
+// A says that the event may have subagentRunId. The members are those of the schema of version 1.1; for retired types,
+// those of the guides of 0.x.
 //
 //go:embed shapes.txt
 var shapes string
@@ -48,8 +49,8 @@ var types = sync.OnceValue(func() map[string][]field {
 	return table
 })
 
-// Members returns the members of each type of event, by the type's name. A member is its name, with ? if it is
-// optional, and its type in the table; "" is a text.
+// Members returns the members of each type of event, by type. Each member has a name, with ? at the end if the member
+// is optional, and a type as in the table; the type "" stands for a text.
 func Members() map[string][][2]string {
 	all := map[string][][2]string{}
 	for event, fields := range types() {
@@ -71,7 +72,8 @@ func Types() []string {
 
 func knownType(kind string) bool { return types()[kind] != nil }
 
-// jsonKinds maps the types in the table that stand for one kind of JSON to that kind, and to words for it.
+// jsonKinds has, for the types of members that require one kind of JSON value, that kind and a description for
+// messages.
 var jsonKinds = map[string]struct {
 	kind wire.Kind
 	says string
@@ -82,7 +84,8 @@ var jsonKinds = map[string]struct {
 	"content": {wire.String, "a text or a list of parts"},
 }
 
-// wrongKind returns words for the kind that a value should have, or "" if the value has that kind.
+// wrongKind returns a description of the values that a member may have, or "" if v is such a value. kind is the type
+// of the member in the table.
 func wrongKind(kind string, v wire.Value) string {
 	is, simple := jsonKinds[kind]
 	switch {
@@ -100,7 +103,7 @@ func wrongKind(kind string, v wire.Value) string {
 	return "one of " + strings.ReplaceAll(kind, "|", ", ")
 }
 
-// tolerated has the members that agents of 0.x send as null.
+// tolerated has the members that agents of 0.x often send as null.
 var tolerated = []string{"parentMessageId", "outcome", "rawEvent", "result", "timestamp", "code", "name", "source",
 	"input", "parentRunId", "role"}
 
@@ -146,7 +149,7 @@ const (
 	isMore
 )
 
-// look is the check of one event.
+// look is the check of one event. It calls add for each fault.
 type look struct {
 	kind string // type of the event
 	add  func(what fault, member, format string, args ...any)
@@ -173,7 +176,7 @@ func (l look) event(fields []field, v wire.Value) {
 	}
 }
 
-// member checks the value of a member.
+// member checks the value of one member.
 func (l look) member(f field, m wire.Value) {
 	is := wire.Clip(string(m.Raw()), 80)
 	if want := wrongKind(f.kind, m); want != "" {
@@ -216,7 +219,7 @@ func (l look) outcome(v wire.Value) {
 	}
 }
 
-// input checks the input that the agent echoes in RUN_STARTED.
+// input checks the input that the agent repeats in RUN_STARTED.
 func (l look) input(v wire.Value) {
 	for _, name := range []string{"threadId", "runId"} {
 		if v.Get(name).Kind() != wire.String {

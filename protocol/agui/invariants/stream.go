@@ -18,13 +18,13 @@ import (
 type phase int
 
 const (
-	idle phase = iota // no event has come
+	idle phase = iota // no event has come yet
 	active
 	finished
 	failed
 )
 
-// family is a kind of item that is opened, continued and closed.
+// family is a kind of item that events open, continue and close.
 type family int
 
 const (
@@ -35,13 +35,13 @@ const (
 	families
 )
 
-// called has the names of the families for users. prefixes has the beginnings of their event types.
+// called has the names of the families for messages to users. prefixes has the prefixes of their event types.
 var (
 	called   = [families]string{"message", "tool call", "reasoning message", "reasoning span"}
 	prefixes = [families]string{"TEXT_MESSAGE_", "TOOL_CALL_", "REASONING_MESSAGE_", "REASONING_"}
 )
 
-// verb is the effect of an event on an item.
+// verb says what an event does to an item.
 type verb int
 
 const (
@@ -52,7 +52,7 @@ const (
 	chunks
 )
 
-// means returns the family and the verb of an event type.
+// means returns the family and the verb of an event type. The verb is other for types that are not about items.
 func means(kind string) (family, verb) {
 	for f, prefix := range prefixes {
 		rest, ok := strings.CutPrefix(kind, prefix)
@@ -78,16 +78,16 @@ type key struct {
 	id     string
 }
 
-// item is a message, a tool call or a span.
+// item is a message, a tool call or a reasoning span.
 type item struct {
 	open, chunked bool
-	at            int // Seq of the event that opened it
+	at            int // Seq of the event that opened the item last
 	owner         string
 	role, name    string // for a tool call: its parentMessageId and toolCallName
 	text          strings.Builder
 }
 
-// begun returns the Seq of the event that opened an item, as the entries of a finding. It returns nil for nil.
+// begun returns the Seq of the event that opened an item, as a list for a finding. It returns nil if i is nil.
 func (i *item) begun() []int {
 	if i == nil {
 		return nil
@@ -98,9 +98,9 @@ func (i *item) begun() []int {
 // thread is the state that all streams of a thread share.
 type thread struct {
 	opened map[string]int // Seq of the first opening of each item, by id
-	called int            // Seq of the model's last reply with a tool call
+	called int            // Seq of the model's last reply that has a tool call
 	latest *stream
-	left   bool // an earlier run did not end, and may still send model requests
+	left   bool // an earlier run did not end, so it may still send model requests
 }
 
 // stream is the answer to one post.
@@ -112,7 +112,7 @@ type stream struct {
 	others  map[string]*thread
 
 	binary  bool   // the answer is in the binary form
-	refused int    // Seq of a text answer to a request that also accepts the binary form
+	refused int    // Seq of the last response in text form although the request accepts the binary form
 	accept  string // Accept header of that request
 	phase   phase
 	events  int
@@ -122,23 +122,23 @@ type stream struct {
 	version string // as declared in the last RUN_STARTED
 
 	items  map[key]*item
-	lanes  map[family]map[string]string // id of the open item in chunks, by owner
-	steps  map[[2]string]int            // Seq of each open step's start, by owner and name
+	lanes  map[family]map[string]string // by family and owner, id of the open item that is sent in chunks
+	steps  map[[2]string]int            // Seq of the start of each open step, by owner and name
 	agents map[string]*agent
 
 	calls   []string       // ids of the run's tool calls, in order
 	results map[string]int // Seq of each tool result, by id of the call
 	answers map[string]int // Seq of each tool result, by id of its message
-	told    map[string]int // Seq of the first model request with the result of a call, by id of the call
+	told    map[string]int // Seq of the model request that has the result of a call, by id of the call
 	state   json.RawMessage
 	widgets map[string]json.RawMessage // content of each activity, by id
 	last    float64                    // latest timestamp
 
-	useful, raw int // bytes of events and of raw data
+	useful, raw int // bytes of events without raw data, and bytes of raw data
 
 	heard hearing.Turn // the model's text, compared with the text of the stream
 	given []byte       // arguments of the model's calls, joined
-	asked bool         // the model got a request
+	asked bool         // the first model request of the run has come
 	reply lastReply    // the model's last reply
 }
 
@@ -146,7 +146,7 @@ type stream struct {
 type lastReply struct {
 	n      int64 // number of the model request
 	said   strings.Builder
-	failed int // Seq at which it failed or broke off, or 0
+	failed int // Seq at which the reply failed or broke off, or 0
 	how    string
 }
 
@@ -163,14 +163,13 @@ func newStream(ref int, input wire.Value, session string, t *thread) *stream {
 	return s
 }
 
-// reset clears the state that belongs to one run only.
+// reset clears the state that belongs to one run.
 func (s *stream) reset() {
 	s.items, s.lanes, s.steps = map[key]*item{}, map[family]map[string]string{}, map[[2]string]int{}
 	s.agents, s.calls, s.results, s.answers = map[string]*agent{}, nil, map[string]int{}, map[string]int{}
 }
 
-// modern reports whether the stream declares a version, so that the rules of 1.0 and
-// later hold.
+// modern reports whether the stream declares a version. If so, the rules for versions from 1.0 on apply.
 func (s *stream) modern() bool { return s.version != "" }
 
 // over reports whether the last run has ended.
@@ -187,8 +186,8 @@ func (s *stream) openItems() (keys []key) {
 	return keys
 }
 
-// chunk returns the id of the item that a chunk continues or opens. first says that the chunk opens the item. ambiguous
-// says that the chunk has no id, although several items are open.
+// chunk returns the id of the item that a chunk opens or continues. first says that the chunk opens the item.
+// ambiguous says that the chunk has no id although several items are open.
 func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
 	lanes := s.lanes[ev.family]
 	if ev.id != "" {
@@ -206,7 +205,7 @@ func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
 	return id, false, len(lanes) > 1
 }
 
-// closeChunks closes open items that were sent in chunks, if the event ends them.
+// closeChunks closes those open items in chunks that the event ends.
 func (s *stream) closeChunks(ev *event) {
 	switch {
 	case ev.kind == "" || ev.kind == "RAW" || strings.HasPrefix(ev.kind, "ACTIVITY_"),
@@ -231,7 +230,8 @@ func (s *stream) closeChunks(ev *event) {
 	}
 }
 
-// endLanes closes the open items in chunks of one family, except the item keep. of selects their owners.
+// endLanes closes the open items in chunks of one family, if of returns true for their owner. It does not close the
+// item keep.
 func (s *stream) endLanes(f family, of func(owner string) bool, keep string) {
 	for owner, id := range s.lanes[f] {
 		if of(owner) && id != keep {
@@ -269,7 +269,7 @@ func (s *stream) fold(ev *event) {
 	}
 }
 
-// weigh counts the bytes of an event, and those of its raw data separately.
+// weigh adds the bytes of an event to s.useful, and those of its raw data to s.raw.
 func (s *stream) weigh(ev *event) {
 	raw := len(ev.v.Get("rawEvent").Raw())
 	if ev.kind == "RAW" {
@@ -357,12 +357,12 @@ func (s *stream) foldOther(ev *event) {
 	}
 }
 
-// hasFrontTool reports whether the input has a front end's tool with this name.
+// hasFrontTool reports whether the input declares a tool of the front end with the given name.
 func (s *stream) hasFrontTool(name string) bool {
 	return lists.Any(s.input.Get("tools").Items(), func(t wire.Value) bool { return t.Get("name").Is(name) })
 }
 
-// inputCall returns the tool call with an id in the input's messages. If there is none, the value does not exist.
+// inputCall returns the tool call with the given id in the input's messages, or a missing value.
 func (s *stream) inputCall(id string) wire.Value {
 	for m := range s.input.Get("messages").Items() {
 		if c := m.Get("toolCalls").Find("id", id); c.Exists() {
@@ -372,5 +372,5 @@ func (s *stream) inputCall(id string) wire.Value {
 	return wire.Value{}
 }
 
-// inputMessage returns the message with an id in the input. If there is none, the value does not exist.
+// inputMessage returns the input's message with the given id, or a missing value.
 func (s *stream) inputMessage(id string) wire.Value { return s.input.Get("messages").Find("id", id) }

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// wellFormed returns an error if a patch is malformed, whatever its document.
+// wellFormed returns an error if a JSON Patch is malformed. It does not look at the document to patch.
 func wellFormed(patch wire.Value) error {
 	if patch.Kind() != wire.Array {
 		return errors.New("it is not a list of operations")
@@ -86,7 +86,7 @@ func activityPatch(w *watch) {
 	}, "ACTIVITY_DELTA")
 }
 
-// sameArguments checks that a snapshot has the same arguments of a tool call as the stream.
+// sameArguments checks a tool call in a snapshot: its arguments must be those that the stream had.
 func (w *watch) sameArguments(ev *event, call wire.Value) {
 	id, args := call.Get("id").Str(), call.Path("function.arguments").Str()
 	if i := ev.items[key{tool, id}]; i != nil && !i.open && !sameJSON(args, i.text.String()) {
@@ -109,10 +109,10 @@ func isObject(raw []byte) bool {
 	return err == nil && v.Kind() == wire.Object
 }
 
-// shot collects facts about a snapshot of the messages.
+// shot has facts about one snapshot of the messages.
 type shot struct {
 	ids             rules.Seen
-	calls, answered map[string]bool // ids of tool calls, and of those that have a result
+	calls, answered map[string]bool // ids of the tool calls; ids of the tool calls that have a result
 	said            []string        // texts of assistant messages that the stream did not have under the same id
 }
 
@@ -128,7 +128,7 @@ func messagesWhole(w *watch) {
 	}, "MESSAGES_SNAPSHOT")
 }
 
-// message checks one message of a snapshot. It accepts any message whose id the client posted.
+// message checks one message of a snapshot. A message whose id the client has posted is accepted.
 func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	id, role, content, of := m.Get("id").Str(), m.Get("role").Str(), m.Get("content"), m.Get("toolCallId").Str()
 	if x.ids.Again(id) {
@@ -165,7 +165,8 @@ func (w *watch) message(ev *event, x *shot, m wire.Value) {
 	}
 }
 
-// keepsMessages checks that a snapshot has the user's posted messages and everything that its run has streamed.
+// keepsMessages checks that a snapshot has the user's posted messages, and everything that the run has streamed so
+// far.
 func (w *watch) keepsMessages(ev *event, x *shot) {
 	for m := range ev.input.Get("messages").Items() {
 		if id := m.Get("id").Str(); m.Get("role").Is("user") && !x.ids[id] {

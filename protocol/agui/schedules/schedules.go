@@ -1,5 +1,5 @@
-// Package schedules tells a sweep of AG-UI runs where a front end can act, which acts it can do there, and which events
-// must follow.
+// Package schedules tells a sweep of AG-UI runs where a front end can act, which acts it can perform there, and which
+// events must follow.
 package schedules
 
 import (
@@ -24,19 +24,19 @@ func V1() *sweep.Planner {
 	}, func(b *sweep.Builder) builder { return builder{b} }, builder.lead)
 }
 
-// The kinds of points, in the order of a run.
+// These are the kinds of points, in the order in which a run reaches them.
 const (
 	atOnce sweep.PointKind = iota // right after the post
 	atEvent
 	atGate
-	atOther     // while another thread streams
-	atEnd       // racing the end of the run
+	atOther     // while another thread streams text
+	atEnd       // at the same time as the end of the run
 	atIdle      // after the end of the run
 	atInterrupt // while the run waits for the user's answer to an interrupt
 	atPending   // while calls of the front end's tools have no result
 )
 
-// points returns the points of a run.
+// points returns the points of a run. The number is that of points left out because they equal another point.
 func points(s *sweep.Seen) ([]sweep.Point, int) {
 	all := s.Model.Places()
 	if len(all) == 0 {
@@ -47,7 +47,7 @@ func points(s *sweep.Seen) ([]sweep.Point, int) {
 	counts := map[string]int{}
 	for i, e := range s.Frames {
 		counts[e.Kind]++
-		if e.Kind != "RUN_FINISHED" && e.Kind != "RUN_ERROR" { // that is the end
+		if e.Kind != "RUN_FINISHED" && e.Kind != "RUN_ERROR" { // these are the end of the run
 			l.Frame(atEvent, "event", i, counts[e.Kind])
 		}
 	}
@@ -56,7 +56,7 @@ func points(s *sweep.Seen) ([]sweep.Point, int) {
 		Gated: true})
 	l.Add(sweep.Point{Name: "racing the end", State: "racing the end", Kind: atEnd, Hold: &all[len(all)-1], Races: true})
 	switch {
-	case s.End == "interrupt": // what an answer does differs by scenario
+	case s.End == "interrupt": // the effect of an answer depends on the scenario
 		l.Add(sweep.Point{Name: "interrupt", State: "interrupt open", Kind: atInterrupt, Apart: true})
 	case facts(s).calls > 0:
 		l.Add(sweep.Point{Name: "pending calls", State: "pending calls", Kind: atPending, Apart: true})
@@ -66,7 +66,8 @@ func points(s *sweep.Seen) ([]sweep.Point, int) {
 	return l.Sorted()
 }
 
-// turns finds the runs that can be swept: all earlier runs have ended, and the script does not act during the run.
+// turns finds the runs that can be swept. All earlier runs must have ended, and the script must not act during the
+// run. The notes name the runs that cannot be swept.
 func turns(s *sweep.Script) (notes []string) {
 	open, nth, begun := 0, 0, map[string]bool{}
 	for i, l := range s.Lines {
@@ -75,7 +76,7 @@ func turns(s *sweep.Script) (notes []string) {
 		case l.Is("both"), l.Is("beside"):
 			return append(notes, s.Unswept(l, "script after", "the line runs two blocks at the same time"))
 		case l.Is("kill"), l.Is("signal"), l.Is("post"):
-			return notes // later lines are about the agent's end, or about no run
+			return notes // later lines are about the end of the agent, or send raw posts
 		case l.Is("thread"):
 			begun[l.Words[0].Raw()] = true
 		case l.Is("run"):
@@ -110,7 +111,8 @@ func turns(s *sweep.Script) (notes []string) {
 	return notes
 }
 
-// speaks reports whether the words of a run begin with a user's text, by which the model script finds its turn.
+// speaks reports whether the words of a run line begin with a text of the user. The model script finds its turn by
+// this text.
 func speaks(words []script.Word) bool {
 	return len(words) > 0 && (words[0].Quoted || strings.HasPrefix(words[0].Raw(), "@"))
 }

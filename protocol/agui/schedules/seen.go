@@ -16,25 +16,26 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// noted has facts about a run that exist only in AG-UI.
+// noted has the facts about a run that only AG-UI needs.
 type noted struct {
 	calls int // number of calls of the front end's tools without a result
-	// owed has the files of Seen.Made whose call waits for an answer to the run's only interrupt. late has, for each
-	// file of Seen.Made, the place of its call in the model's turn.
+	// owed has those files of Seen.Made whose tool call waits for the answer to the run's only interrupt. late has,
+	// for each file of Seen.Made, the place of the tool call in the model's turn.
 	owed []sweep.Effect
 	late map[sweep.Effect]fakellm.Place
 }
 
 func facts(s *sweep.Seen) *noted { return s.Of.(*noted) }
 
-// calls has the tool calls that the log of a run shows.
+// calls has the tool calls of a run, as the run's log shows them.
 type calls struct {
 	arguments  map[string][]byte // by id of the call
 	results    map[string]bool
-	interrupts []string // ids of calls that wait for the user
+	interrupts []string // ids of the calls that wait for the user
 }
 
-// look reads one run from the transcript of a baseline run. ok is false if the transcript has no end of that run.
+// look reads one run from the transcript of a baseline run. It returns false if the transcript does not show how the
+// run ended, or if the run did not reach the model.
 func look(b *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []sweep.Effect) (*sweep.Seen, bool) {
 	run := posted(b, t, turn)
 	if run.Seq == 0 {
@@ -68,7 +69,7 @@ func look(b *sweep.Script, turn sweep.Turn, t *transcript.Transcript, effects []
 	return s, true
 }
 
-// hear collects an event about tool calls.
+// hear records an event about tool calls.
 func (c *calls) hear(kind string, v wire.Value) {
 	if id := v.Get("toolCallId").Str(); kind == "TOOL_CALL_RESULT" {
 		c.results[id] = true
@@ -80,7 +81,7 @@ func (c *calls) hear(kind string, v wire.Value) {
 	}
 }
 
-// hear collects an event of the run.
+// hear records an event of the run.
 func hear(s *sweep.Seen, kind, delta string) {
 	says := ""
 	switch {
@@ -94,7 +95,8 @@ func hear(s *sweep.Seen, kind, delta string) {
 	s.Follow(kind, says, delta, s.Requests)
 }
 
-// posted returns the entry with the post of a run. It counts the runs and resumes before that run in the script.
+// posted returns the entry with the post of a run. It finds the entry by the number of earlier run and resume lines in
+// the script.
 func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run transcript.Entry) {
 	n := lists.Count(b.Lines[:turn.Line], func(l *script.Line) bool { return l.Is("run") || l.Is("resume") })
 	for e := range t.All() {
@@ -108,7 +110,7 @@ func posted(b *sweep.Script, t *transcript.Transcript, turn sweep.Turn) (run tra
 	return run
 }
 
-// effects finds the files that the run creates, and those whose creation waits for the run's interrupt.
+// effects finds the files that the run creates, and those whose tool call waits for the answer to the run's interrupt.
 func (c *calls) effects(b *sweep.Script, s *sweep.Seen, effects []sweep.Effect) {
 	own := facts(s)
 	own.late = map[sweep.Effect]fakellm.Place{}

@@ -11,7 +11,8 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// acts returns the table of acts, together with the flags, conditions and values that the table may name.
+// acts returns the table of acts. The functions here give the flags, conditions and values to which the table refers
+// by name.
 func acts() *sweep.Acts[builder] {
 	at := func(kinds ...sweep.PointKind) func(builder) bool {
 		return func(b builder) bool { return slices.Contains(kinds, b.Point.Kind) }
@@ -27,7 +28,7 @@ func acts() *sweep.Acts[builder] {
 			"gate":      at(atGate),
 			"interrupt": at(atInterrupt),
 			"pending":   at(atPending),
-			// open: the run is not over and cannot end by itself.
+			// open: the run has not ended and cannot end by itself.
 			"open":          func(b builder) bool { return b.Point.Kind < atEnd && b.Point.Hold != nil },
 			"alone-at-gate": builder.atGate,
 			"half":          builder.half,
@@ -55,7 +56,8 @@ func acts() *sweep.Acts[builder] {
 // builder writes the scenario for one schedule.
 type builder struct{ *sweep.Builder }
 
-// named returns the name of the target's thread if lines must name it because there are other threads, else "".
+// named returns the name of the target's thread if lines must give it, because there are other threads. Otherwise it
+// returns "".
 func (b builder) named() string {
 	if b.Seen.Opened || b.several() {
 		return b.Seen.Session
@@ -63,7 +65,7 @@ func (b builder) named() string {
 	return ""
 }
 
-// session returns the option that names the target's thread in a pattern, or an empty word if named returns "".
+// session returns the option session= with the target's thread. It returns the zero Word if named returns "".
 func (b builder) session() script.Word {
 	if name := b.named(); name != "" {
 		return script.Option("session", name)
@@ -71,7 +73,7 @@ func (b builder) session() script.Word {
 	return script.Word{}
 }
 
-// several reports whether the schedule has a second thread next to the target's.
+// several reports whether the schedule has a second thread in addition to the target's.
 func (b builder) several() bool { return b.Point.Kind == atOther || b.Act.Is("beside") }
 
 // lead writes all lines before the act: the earlier lines of the script, the run, and the wait for the point.
@@ -131,11 +133,11 @@ func (b builder) reach() {
 	b.Awaits(all, true)
 }
 
-// atGate reports whether a gate surely holds the model and no other thread has a run.
+// atGate reports whether a gate holds the model and no other thread has a run.
 func (b builder) atGate() bool { return b.Point.Gated && b.Point.Kind != atOther }
 
-// half reports whether a gate holds the model after a tool call in the same reply. If the run ends at that gate, the
-// call may stay in the thread.
+// half reports whether a gate holds the model after a tool call in the same reply. If the run ends at such a gate, the
+// tool call may remain in the thread.
 func (b builder) half() bool {
 	hold := b.Point.Hold
 	if hold == nil {
@@ -146,13 +148,13 @@ func (b builder) half() bool {
 		func(s fakellm.StepNode) bool { return s.Kind == "tool" })
 }
 
-// plain reports whether a pattern can match the text of the run.
+// plain reports whether a pattern can match the whole text of the run.
 func (b builder) plain() bool {
 	text := b.Seen.Text
 	return text != "" && len(text) < 400 && b.named() == "" && !strings.ContainsAny(text, "$/\n")
 }
 
-// cutOff writes checks that files do not exist if their calls come after the gate that holds the model.
+// cutOff writes checks that the calls after the gate had no effect: the files that they would create must not exist.
 func (b builder) cutOff() {
 	if !b.Point.Gated {
 		return

@@ -19,7 +19,7 @@ import (
 
 const openIt = "open it with thread NAME, or quote the text"
 
-// http removes the HTTP options from a line. It returns a function that makes a post with these options.
+// http removes the HTTP options from a line. It returns a function that returns a post with these options.
 func http(l *scenarios.Line) func(b *scenarios.Branch) (endpoint.Post, error) {
 	headers, opts := l.Headers(), l.Options("method", "type", "accept")
 	return func(b *scenarios.Branch) (endpoint.Post, error) {
@@ -51,7 +51,7 @@ func compileThread(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// opened begins a thread. Its id is id, or a new one if id is "".
+// opened begins a thread with the given id. If id is "", the thread gets a new id.
 func opened(b *scenarios.Branch, name, id string) *scenarios.Session {
 	s := b.NewSession(name, b.Work())
 	if s.ID = id; id == "" {
@@ -62,7 +62,7 @@ func opened(b *scenarios.Branch, name, id string) *scenarios.Session {
 	return s
 }
 
-// inSession returns a step that acts in a thread. It begins the thread if necessary.
+// inSession returns a step that calls act with a thread, which it begins if necessary.
 func inSession(l *scenarios.Line, name string,
 	act func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error) scenarios.Step {
 	return func(ctx context.Context, b *scenarios.Branch) error {
@@ -74,7 +74,8 @@ func inSession(l *scenarios.Line, name string,
 	}
 }
 
-// need returns the thread in which a line acts. It begins the thread main if necessary.
+// need returns the thread in which a line acts. If the line names none and no thread is open, need begins the thread
+// main.
 func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name string) (*scenarios.Session, error) {
 	if err := b.Begin(ctx); err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	return opened(b, "main", ""), nil
 }
 
-// order has the parts of the input for a run.
+// order has what a run line adds to the input of its run.
 type order struct {
 	text    string // text of the user, or "" for no new message
 	state   json.RawMessage
@@ -102,7 +103,7 @@ type order struct {
 	post    endpoint.Post
 }
 
-// runs posts a run in a thread.
+// runs posts an input, which starts a run in a thread.
 func (c *client) runs(b *scenarios.Branch, s *scenarios.Session, o *order) (transcript.Entry, error) {
 	var input map[string]any
 	c.change(s.ID, func(t *thread) {
@@ -178,7 +179,7 @@ func compileRun(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// posted posts a run for a line, and stores the entry of the post as the line's entry.
+// posted starts a run for a script line. If the line has a name, the name stands for the entry of the post.
 func posted(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, o *order) error {
 	if _, err := b.Alive(l); err != nil {
 		return err
@@ -191,7 +192,8 @@ func posted(b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, o *ord
 	return nil
 }
 
-// jsonOf returns a function that expands the variables in a word and returns it as JSON; nil if there is no word.
+// jsonOf returns a function that returns a word as JSON, with its variables expanded. The function returns nil if the
+// word is missing.
 func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.RawMessage, error) {
 	if w.Exists() {
 		w = l.Source(w)
@@ -211,7 +213,7 @@ func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.Ra
 	}
 }
 
-// merge adds the members of a JSON object to a map.
+// merge adds the members of the JSON object that with returns to a map.
 func merge(b *scenarios.Branch, with func(*scenarios.Branch) (json.RawMessage, error), into map[string]any) error {
 	raw, err := with(b)
 	if raw == nil || err != nil {

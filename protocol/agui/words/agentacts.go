@@ -10,13 +10,13 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// agentActs returns the commands that a scripted endpoint can execute during a run. In their JSON, $SESSION is the id
-// of the run's thread and $ID the id of the run.
+// agentActs returns the commands that a scripted endpoint can execute during a run. In their JSON, $SESSION stands for
+// the id of the run's thread, and $ID for the id of the run.
 func agentActs() (all []*scenarios.Command) {
 	add := func(name, args, summary string, do func(s *serve.Run, g language.Given) error) {
 		all = append(all, language.AgentAct[*scenarios.Branch](name, args, summary, do))
 	}
-	// boundary sends the event that begins or ends the run, with the ids from its input.
+	// boundary sends the event that begins or ends the run. The event has the ids of the run's input.
 	boundary := func(s *serve.Run, kind, more string) error {
 		return send(s, kind, more, "threadId", s.Session(), "runId", s.Handled().JSON().Get("runId").Str())
 	}
@@ -49,7 +49,8 @@ func agentActs() (all []*scenarios.Command) {
 	return all
 }
 
-// send sends an event with members, and with the members of the JSON object more.
+// send sends an event. Its members are those of the JSON object more, and members, which alternates names and values.
+// If both have a member, the value in more counts.
 func send(s *serve.Run, kind, more string, members ...any) error {
 	event := map[string]any{}
 	if more != "" {

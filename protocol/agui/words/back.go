@@ -10,7 +10,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// threadName removes the name of a thread from a line, if the line begins with one.
+// threadName removes the name of a thread from the beginning of a line. ok is false if the line does not begin with
+// one.
 func threadName(l *scenarios.Line) (name string, ok bool) {
 	if name, ok = l.SessionName(0); !ok {
 		return "", false
@@ -19,8 +20,8 @@ func threadName(l *scenarios.Line) (name string, ok bool) {
 	return name, true
 }
 
-// threadOf removes the name of a thread from a line. It returns a function that finds the thread. If the line names
-// none, that is the current thread.
+// threadOf removes the name of a thread from the beginning of a line. It returns a function that returns the thread.
+// If the line names no thread, it is the current one.
 func threadOf(l *scenarios.Line) func(b *scenarios.Branch) (*scenarios.Session, error) {
 	name, ok := threadName(l)
 	return func(b *scenarios.Branch) (*scenarios.Session, error) {
@@ -65,7 +66,7 @@ func compileMessages(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// demand is one condition on the state in a line with the command state.
+// demand is one condition of a line with the command state.
 type demand struct {
 	path, operator, value string
 	regexp                *regexp.Regexp

@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// client is the front end that the engine plays. It posts runs and applies the events to its threads.
+// client is the front end that runs the script. It posts runs, and applies the events of the answers to its threads.
 type client struct {
 	agent *transport.Agent
 	at    *endpoint.Endpoint
@@ -33,7 +33,7 @@ type thread struct {
 	interrupts []interrupt
 }
 
-// interrupt is an interrupt that waits for an answer.
+// interrupt is an interrupt that the front end has not answered.
 type interrupt struct{ id string }
 
 func newClient() scenarios.Client { return &client{threads: map[string]*thread{}} }
@@ -47,7 +47,8 @@ func (c *client) Connect(a *transport.Agent, _ []string, _ string, _ bool) {
 	c.at, _ = a.Transport().(*endpoint.Endpoint)
 	a.Receive(func(transcript.Entry) {})
 	if first {
-		// The transcript calls receive, so that a step which awaits an entry finds the entry applied.
+		// The transcript itself calls receive. So when a step has awaited an entry, that entry has already been
+		// applied.
 		a.Transcript().Observe(c.receive)
 	}
 }
@@ -61,7 +62,7 @@ func (c *client) receive(e transcript.Entry) {
 		return
 	}
 	v := e.JSON()
-	_ = t.Apply(v) // the rules report a patch that does not apply
+	_ = t.Apply(v) // if a patch fails, the rules report it
 	if e.Method != "RUN_FINISHED" {
 		return
 	}
@@ -71,7 +72,7 @@ func (c *client) receive(e transcript.Entry) {
 	}
 }
 
-// change calls f with a thread while it holds the lock. It creates the thread if necessary.
+// change calls f with the thread that has the given id, while it holds the lock. It creates the thread if necessary.
 func (c *client) change(id string, f func(t *thread)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -81,7 +82,7 @@ func (c *client) change(id string, f func(t *thread)) {
 	f(c.threads[id])
 }
 
-// newID returns a new random id in the form of most front ends, a UUID.
+// newID returns a new random UUID. Most front ends use UUIDs as ids.
 func newID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -110,7 +111,7 @@ func (c *client) Greet(ctx context.Context, b *scenarios.Branch, l *scenarios.Li
 	return &scenarios.Miss{Failure: f, Effect: true}
 }
 
-// start is the name of the wait for an agent that was just started.
+// start is the name of the wait until an agent has started.
 const start = "start"
 
 // Send implements scenarios.Client. It posts the bytes unchanged.
@@ -145,7 +146,7 @@ func (*client) Masks() map[string]string { return nil }
 // Close implements scenarios.Client.
 func (*client) Close() error { return nil }
 
-// input returns a RunAgentInput with the same members as the official client's.
+// input returns a RunAgentInput with the same members as the official client sends.
 func (t *thread) input(threadID, runID string) map[string]any {
 	kept := lists.Where(t.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	messages := append([]fold.Message{}, kept...)

@@ -39,7 +39,7 @@ func Add(p *scenarios.Protocol) {
 		return at
 	}
 	p.StopReasons = []string{"finished", "interrupt", "cancelled", "refused", "no-stream", "truncated", "hung-up",
-		"unreachable"} // the first is the plain one
+		"unreachable"} // the first one is the usual one
 	p.Prompts = func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor && e.Kind == transcript.Request
 	}
@@ -65,7 +65,7 @@ func Add(p *scenarios.Protocol) {
 //go:embed kinds.txt
 var kindTable string
 
-// kinds returns the patterns for an agent's events and for the ends of its answers.
+// kinds returns the patterns for an agent's events, and for how its answers end.
 func kinds() []language.Kind {
 	thought := streamed("REASONING_MESSAGE_CONTENT", "REASONING_MESSAGE_CHUNK", "delta")
 	all := lexicon.Kinds(kindTable, map[string]lexicon.Match{
@@ -88,7 +88,7 @@ func kinds() []language.Kind {
 	return all
 }
 
-// streamed matches an event of the type kind, or a chunk in which member is not empty.
+// streamed returns a pattern for events of type kind, and for events of type chunk in which member is not empty.
 func streamed(kind, chunk, member string) lexicon.Match {
 	return func(_ language.Bound, e transcript.Entry, own bool) bool {
 		of := aguiframe.Event(e)
@@ -96,8 +96,8 @@ func streamed(kind, chunk, member string) lexicon.Match {
 	}
 }
 
-// further posts one more run in the current thread. It does so only if no run is open and the thread does not wait for
-// the front end.
+// further posts one more run in the current thread, and returns the entry of the post. It returns false, without a
+// post, if a run is open or if the thread waits for the front end.
 func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	c, s := of(b), b.Session()
 	if s == nil || c.at == nil {
@@ -125,7 +125,8 @@ func further(b *scenarios.Branch, p fakellm.Prompt) (transcript.Entry, bool) {
 	return e, err == nil
 }
 
-// owes reports whether a thread has unanswered calls of tools in own, which belong to the front end.
+// owes reports whether a thread has tool calls without a result that the front end must execute. own has the names of
+// the front end's tools.
 func (c *client) owes(id string, own map[string]bool) (yes bool) {
 	c.change(id, func(t *thread) {
 		for _, call := range t.Unanswered() {
@@ -137,14 +138,14 @@ func (c *client) owes(id string, own map[string]bool) (yes bool) {
 	return yes
 }
 
-// whole identifies a message or a tool call of a stream.
+// whole identifies a message or a tool call in a stream.
 type whole struct {
 	ref int
 	id  string
 }
 
-// newStories returns two functions. observe collects the arguments of tool calls and the text of messages. told returns
-// the collected arguments for a pattern about the event that began the call.
+// newStories returns two functions. observe records the text of each message and tool call. For the path "arguments",
+// told returns the recorded arguments of the tool call that an event is about; ok is false for other paths and events.
 func newStories() (observe func(transcript.Entry), told func(transcript.Entry, string) (string, bool)) {
 	texts := map[whole]*strings.Builder{}
 	last := map[int]string{} // by stream: id of the item that a chunk without an id continues
