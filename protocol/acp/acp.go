@@ -41,8 +41,8 @@ var v2 = sync.OnceValue(func() *scenarios.Protocol {
 // NameV2 is the name of version 2 in scenarios and options.
 const NameV2 = "acp-v2"
 
-// offers returns the name of version 2 if the agent answered initialize with version 2 and the editor had asked for
-// version 2 or later. If the editor had asked for an earlier version, the answer is wrong and offers returns "".
+// offers returns the name of version 2 if the editor asked for version 2 or later and the agent chose version 2. If
+// the editor asked for an earlier version, that choice is wrong, and the result is "".
 func offers(t *transcript.Transcript) string {
 	asked := map[int]int64{} // by Seq of the request
 	for e := range t.All() {

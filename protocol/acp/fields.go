@@ -45,8 +45,8 @@ var (
 	word       = lazy.Regexp(`[\w/]+`)
 )
 
-// about returns the keys under which a requirement is listed: the type or member that it cites, and the members and
-// methods that its text names.
+// about returns the keys under which the page lists a requirement. They are the type or member that the requirement
+// cites, and the members and methods in its text. words has the names that count.
 func about(q rules.Requirement, words map[string]bool) []string {
 	var keys []string
 	if m := definition().FindStringSubmatch(q.Cite.Anchor); m != nil && strings.HasSuffix(q.Cite.File, ".json") {

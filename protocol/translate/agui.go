@@ -267,7 +267,7 @@ func (w *web) asked(t *thread, e transcript.Entry) {
 }
 
 // answered records the answer to a permission request. The first answer ends the open run with an interrupt. When all
-// requests are answered, a new run begins that resumes the interrupted one.
+// requests have an answer, a new run begins that resumes the interrupted one.
 func (w *web) answered(t *thread, e transcript.Entry) {
 	if t.run != "" {
 		var interrupts []any

@@ -44,9 +44,11 @@ func AllHabits() (all []Habit) {
 	return all
 }
 
-// shows returns a function that reports whether an entry shows a habit. how says what to look for, and what names it:
-// a non-empty member in the answer to a method ("answers"), a request by the prefix of its method ("asks"), an update
-// with content of a type ("shows"), or else an update of a kind.
+// shows returns a function that reports whether an entry shows a habit. how is the kind of sign to look for:
+//   - answers: what is METHOD.MEMBER, a member that is not empty in the answer to a method.
+//   - asks: what is the prefix of a request's method.
+//   - shows: what is the type of content in an update.
+//   - any other word: what is the kind of an update.
 func shows(how, what string) func(transcript.Entry) bool {
 	return func(e transcript.Entry) bool {
 		v, update := e.JSON(), acpframe.Update(e)

@@ -69,7 +69,7 @@ func (u Upgrade) Markdown(w io.Writer) error {
 	return err
 }
 
-// agent returns the agent's own name and version, from either run.
+// agent returns the name and version that the agent gives for itself, from either run.
 func (u Upgrade) agent() (name, version string) {
 	for _, r := range slices.Concat(u.V2.Results, u.V1.Results) {
 		if r.AgentName != "" {

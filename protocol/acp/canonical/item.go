@@ -97,7 +97,7 @@ type called struct{ method, session string }
 
 type callKey struct{ session, id string }
 
-// call is the data about one tool call.
+// call has the data about one tool call.
 type call struct {
 	order int
 	ended bool
@@ -253,7 +253,7 @@ func (r *reader) agent(it *item, v wire.Value) {
 	}
 }
 
-// update sets the kind of a session update in it, and what the update is about.
+// update sets it.kind for a session update, and the fields that depend on the kind.
 func (r *reader) update(it *item, v wire.Value) {
 	u := v.Path("params.update")
 	it.kind = u.Get("sessionUpdate").Str()
@@ -286,7 +286,7 @@ func (r *reader) begins(it *item, u wire.Value) {
 	}
 }
 
-// below reports whether the item is shown directly below its request.
+// below reports whether the item is shown directly under its request.
 func (it *item) below() bool { return it.role == answer || it.role == inserted }
 
 // tool records what a message says about a tool call. The call is announced by a tool_call, or by the first permission
@@ -373,8 +373,8 @@ func (r *reader) join(it *item, v wire.Value) bool {
 	return false
 }
 
-// ends reports whether an item ends the preceding message. Other content does, and the beginning and the end of a
-// turn. An answer or notification of the editor does not.
+// ends reports whether the message before an item is complete. It is if the item is other content, or the beginning or
+// the end of a turn. An answer or notification of the editor may come in the middle of a message.
 func ends(it *item) bool {
 	switch it.role {
 	case content:

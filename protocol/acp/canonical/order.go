@@ -10,37 +10,34 @@ import (
 
 // The canonical order.
 //
-// A section is a session, or the connection for items that belong to no
-// session. Within a section the content keeps its order of arrival: messages,
-// thoughts, plans, the first appearance of each tool call, permission
-// requests, requests to the editor, and the agent's answers. The editor's own
-// requests and notifications keep their places among it. Other items get a
-// fixed order:
+// A section has the items of one session, or the items of the connection that belong to no session. Within a section,
+// content keeps its order of arrival: messages, thoughts, plans, the first entry about each tool call, permission
+// requests, requests to the editor, and the agent's answers. Requests and notifications of the editor keep their
+// places among the content. Other items get a fixed order:
 //
 //   - Sections are independent of one another. They come in the order in which
-//     their sessions were first asked for. Items that belong to no session
+//     their sessions were first requested. Items that belong to no session
 //     (initialize, session/list, a malformed line) keep their places in all
 //     sections.
-//   - Later updates of different tool calls that are open at the same time are
-//     grouped by call, in the order of the calls.
+//   - Later updates of tool calls that are open at the same time are grouped by
+//     call, in the order of the calls.
 //   - State updates (commands, mode, config, info, usage) keep their order for
-//     each kind. When one comes is a matter of timing: commands are often sent
-//     while the first prompt is on its way. So all state updates between the
-//     answers to two prompts are shown together, just above the second answer.
-//     Those after the last answer come at the end. The answers to session/new,
+//     each kind. Their time of arrival varies: agents often send commands while
+//     the first prompt is on its way. So all state updates between the answers
+//     to two prompts are shown together, just above the second answer. State
+//     updates after the last answer come at the end. The answers to session/new,
 //     load and resume separate state updates in the same way. The answers to
 //     set_mode and set_config_option separate only modes and options.
-//   - When the editor writes its answer is a matter of timing too, so the
-//     answer is just below its request. It moves down only past items which
-//     prove that the agent did not wait: an update that starts or ends the
-//     tool call, a file written or a command started for the call, and what
-//     the editor itself sent before the answer.
-//   - Entries declared free come at the end, sorted by text.
+//   - The time at which the editor answers varies too, so an answer is shown
+//     just below its request. It moves down only past three kinds of items: an
+//     update that starts or ends the tool call, a file written or a command
+//     started for the call, and messages that the editor sent before the answer.
+//     The first two prove that the agent did not wait for the answer.
+//   - Items that the profile declares free come at the end, sorted by text.
 //
-// Two items are dependent if none of these rules lets them pass each other.
-// The order is the one closest to sorting by (section, rank, number) that
-// keeps the order of dependent items. So it is the same for every arrival
-// order that keeps the order of dependent items.
+// Two items are dependent if no rule above lets one pass the other. The canonical order keeps the order of dependent
+// items. Otherwise it is as close as possible to the order by section, rank and number. So it depends only on the
+// order of dependent items, not on the order of arrival.
 
 // lane has, for one section, the last items that later items must follow. They are indexes; -1 stands for none.
 type lane struct {
@@ -180,8 +177,8 @@ func (o *orderer) answer(i int) {
 	}
 }
 
-// shows reports whether an item may depend on the answer to a permission request. Its place then shows whether the
-// agent waited for the answer.
+// shows reports whether the item i may depend on a, the answer to a permission request. The place of i then tells
+// whether the agent waited for the answer.
 func (o *orderer) shows(i, a int) bool {
 	it, ans := &o.items[i], &o.items[a]
 	if it.effect != "" {

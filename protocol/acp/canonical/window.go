@@ -76,7 +76,7 @@ func extend[K comparable](spans map[K]*span, key K, from, to int) {
 	spans[key] = &span{from, to}
 }
 
-// settled reports whether the part that ends with entry e has settled, so that no later entry can move into it.
+// settled reports whether no later entry can move into the part that ends with entry e.
 func (r *reader) settled(e transcript.Entry) bool {
 	if r.o.Exact || r.until > e.Seq {
 		return r.until <= e.Seq

@@ -41,7 +41,7 @@ type Ability struct {
 	Busy string
 	// Blocks says, for each type of content block, how a prompt with such a block ended, as in Busy.
 	Blocks map[string]string
-	// Start and Turn are the longest durations of the agent's start and of a turn.
+	// Start is the longest time that the agent took to start, and Turn the longest duration of a turn.
 	Start, Turn time.Duration
 }
 

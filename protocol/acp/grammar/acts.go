@@ -167,7 +167,8 @@ func (w *writer) returning() []*convo {
 	return lists.Where(w.convos, func(c *convo) bool { return can && c.gone && c.solid && !w.busy(c) })
 }
 
-// sets writes a request that sets a mode or an option of a session to the value it already has.
+// sets writes a request whose method changes a setting of the session. params gives the setting the value it already
+// has.
 func (w *writer) sets(method, params string) {
 	name := w.at.owes(w.name("R"))
 	session := script.Variable("SESSION(" + w.at.name + ")")

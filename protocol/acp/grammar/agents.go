@@ -124,7 +124,7 @@ func (a *agentWriter) await() {
 	a.asked = nil
 }
 
-// update writes one update from the agent.
+// update writes one session update.
 func (a *agentWriter) update() {
 	a.n++
 	id := fmt.Sprintf("call-%d", a.r.IntN(3))

@@ -347,7 +347,7 @@ func (a *Ability) streams(p *asked) {
 	}
 }
 
-// tool returns what a turn shows about its tool call.
+// tool returns what the entries of a turn show about the turn's tool call.
 func (p *asked) tool() (t Tool) {
 	status := ""
 	for _, e := range p.entries {

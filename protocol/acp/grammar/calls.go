@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
-// call is a tool call that the model makes.
+// call is one call of a tool by the model.
 type call struct {
 	tool, shape string
 	step        fakellm.StepNode
@@ -161,7 +161,7 @@ func lane(mark, gate string) string {
 	return fmt.Sprintf("  %s:\n    when: {user~: %[1]q}\n    reply:\n      - text: Begun with %[1]s.\n%s", mark, held)
 }
 
-// path returns the path of a file in the session's folder, absolute or relative to that folder.
+// path returns a name in the session's folder, as an absolute path or relative to that folder.
 func (w *writer) path(name string) string {
 	if w.one(3) {
 		return name

@@ -172,7 +172,7 @@ func (w *writer) namesakes(two []object) {
 	}
 }
 
-// work returns a text as a quoted word in which $WORK stays a variable.
+// work returns a text as one quoted word, in which $WORK remains a variable.
 func work(text string) script.Word {
 	var parts []script.Word
 	for i, part := range strings.Split(text, "$WORK") {

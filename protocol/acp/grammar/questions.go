@@ -180,7 +180,8 @@ func (w *writer) cancelsOneOf(a, b *convo, of string) {
 }
 
 // cancelsTheSecond cancels the turn of session b, in which the model calls the same tool as in session a. The agent
-// may delay its question in b until the question in a is answered. The editor answers that one only after the cancel.
+// may delay its question in b until the question in a is answered. The editor answers the question in a after the
+// cancel.
 func (w *writer) cancelsTheSecond(a, b *convo, ask string, first call) {
 	w.folder = b.folder()
 	second, _ := w.call(first.tool)

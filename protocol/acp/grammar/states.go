@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// turn is a turn for which the writer is still writing lines.
+// turn is a turn of the conversation that is being written.
 type turn struct {
 	*convo
 	prompt string // name of the prompt
@@ -30,7 +30,7 @@ type turn struct {
 	later []string
 }
 
-// state is a state in which a turn is held: it cannot end by itself.
+// state is a point at which something holds a turn, so that the turn cannot end by itself.
 type state struct {
 	weight int
 	name   string

@@ -59,7 +59,7 @@ func (w *writer) endsWell(c *convo) {
 	c.answered()
 }
 
-// answered records that the model has answered the session's last prompt.
+// answered records that the last prompt of the session got an answer from the model.
 func (c *convo) answered() { c.again, c.told = c.said, fmt.Sprintf("(Nr|Number )%d[^0-9]", c.number) }
 
 // soon returns the option within=, a timeout for the end of a turn. It fits turns without model failures, in which the
@@ -226,8 +226,8 @@ func (w *writer) untouched(k call) {
 	w.check("", "goes-on")
 }
 
-// replies answers the request that holds a turn. In a stopped turn, the editor has already answered permission
-// requests and questions, so replies answers only other requests.
+// replies writes the editor's answer to the request that holds a turn. In a stopped turn, the editor has already
+// answered permission requests and questions.
 func (w *writer) replies(t *turn) {
 	if t.request == "" {
 		return
@@ -319,7 +319,8 @@ var asUsual = heldAnswer{"usual", "", "usual"}
 // notOffered has answers to a permission request that select no option of the request.
 var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
 
-// answers answers the permission request of a turn with one of its options, or with an element of notOffered.
+// answers writes the editor's answer to the permission request of a turn: one of its options, or an element of
+// notOffered.
 func (w *writer) answers(t *turn) {
 	list := lists.Map(notOffered, func(how string) weighted[string] { return weighted[string]{1, how, false} })
 	for _, kind := range w.Tools[t.call.tool].Choices {

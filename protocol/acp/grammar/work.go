@@ -47,7 +47,7 @@ func (w *writer) emptiesPlan() {
 	w.check("", "goes-on")
 }
 
-// edits reports whether the agent edits files.
+// edits reports whether the tool edit_file works and the user has not answered for always about it.
 func (w *writer) edits() bool {
 	return w.has("tools") && w.works("edit_file") && w.asked["edit_file"] == ""
 }

@@ -92,7 +92,7 @@ func (w *writer) has(feature string) bool { return !w.out[feature] }
 // attachments of the prompt, and r for the shapes of replies.
 func (w *writer) off(part string) bool { return w.without(strconv.Itoa(w.episode) + part) }
 
-// plain reports whether all texts consist of plain words.
+// plain reports whether texts must have only simple words.
 func (w *writer) plain() bool { return w.without("w") }
 
 // one draws true with probability 1/n.
@@ -105,7 +105,7 @@ func (w *writer) name(prefix string) string {
 	return w.named
 }
 
-// check writes a check line. requirement is "" if the check tests no requirement.
+// check writes a line with the command check. requirement is "" if the check tests no requirement.
 func (w *writer) check(requirement, slug string) {
 	if w.checks++; w.checks > 1 {
 		slug += "-" + strconv.Itoa(w.checks)
@@ -259,7 +259,7 @@ func (w *writer) newConvo() *convo {
 	return c
 }
 
-// ways reports whether the agent supports at least one of the named ways into a session.
+// ways reports whether the agent can do at least one of the named things in waysIn.
 func (w *writer) ways(names ...string) bool {
 	return slices.ContainsFunc(waysIn, func(way way) bool {
 		return slices.Contains(names, way.name) && w.able(way.needs)

@@ -185,7 +185,7 @@ func (t *turn) terminal(before int) *terminal {
 	return nil
 }
 
-// runs reports whether a terminal belongs to a turn and its command still runs.
+// runs reports whether the terminal belongs to the turn in, and its command has not ended.
 func (t *terminal) runs(in *turn) bool {
 	return t.turn == in && !t.exited && !t.killed && t.released == 0
 }

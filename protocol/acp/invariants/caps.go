@@ -96,7 +96,7 @@ func findOption(options []option, id string) *option {
 	return nil
 }
 
-// modeOption returns the config option for the mode, or nil if there is none or more than one.
+// modeOption returns the config option of category mode. It returns nil if there is no such option or more than one.
 func modeOption(options []option) *option {
 	var found *option
 	for i := range options {

@@ -24,8 +24,8 @@ func clientInitFirst(w *watch) {
 		}
 	}, span(authenticate, cancelTerminal, asked)...)
 	// A recording that lacks the agent's start may begin after initialize. So requests before initialize are reported
-	// in two cases only. Either initialize follows, or the agent refuses a session request with one of two codes and
-	// the request has id 0 or 1, with which editors begin to count.
+	// in two cases only. Either initialize follows, or the agent refuses a session request with one of these codes. In
+	// the second case the request must have id 0 or 1, with which editors begin to count.
 	w.On(func(ev *event) {
 		c := ev.conn
 		if seq := before[c]; seq > 0 && c.initAsked == 0 {
@@ -51,7 +51,7 @@ func clientInitFirst(w *watch) {
 // clientAnswer checks that the client answers the agent's requests.
 func clientAnswer(w *watch) {
 	w.On(func(*event) { w.Saw("twice", "unknown-id", "unanswered") }, editorAnswers()...)
-	// If requests share an id, nobody can tell which one is answered: ONE-RESPONSE judges that.
+	// If two requests share an id, it is unclear which of them an answer is for. ONE-RESPONSE reports this.
 	shared := map[connID]bool{}
 	w.On(func(ev *event) {
 		if ev.conn.ids[rules.OfAgent][ev.ID] != nil {

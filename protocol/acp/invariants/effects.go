@@ -314,7 +314,7 @@ func (a *wanted) touched(name string, calls []int) (written writing, asked int) 
 	return written, asked
 }
 
-// refused returns the Seq of the user's last refusal if the user refused each of the calls, else 0.
+// refused returns the Seq of the user's last refusal if the user has rejected all the calls, else 0.
 func (a *wanted) refused(calls []int) (seq int) {
 	for _, i := range calls {
 		k := a.tools[i]
@@ -359,7 +359,7 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 		orGone(want.is), orGone(is.is), x.elsewhere(want, name))
 }
 
-// after returns the content of a file after a call.
+// after returns the content that a file with content c should have after the call.
 func (c content) after(call wish) content {
 	text := call.args["content"]
 	switch call.tool {

@@ -70,9 +70,9 @@ func (l *lineage) enter(state wire.Value, seq int) {
 	}
 }
 
-// stopped returns the Seq of the entry that stopped the session's work for good, and a text that says how. The session
-// or an ancestor was cancelled, which the agent has confirmed, or closed. A stop before the latest work of the session
-// does not count. If nothing stopped the work, at is 0.
+// stopped returns the Seq of the entry that ended the session's work for good, and a text that says how. This is a
+// close, or the confirmation of a cancel, of the session or of an ancestor. An entry before the latest work of the
+// session does not count. If there is no such entry, at is 0.
 func (s *session) stopped() (at int, how string) {
 	begun := s.lineage.running
 	for ; s != nil; s = s.lineage.parent {

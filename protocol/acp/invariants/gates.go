@@ -8,8 +8,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// capGate checks that the agent uses only capabilities that the client advertised, and supports those that it
-// advertised itself. It skips recordings that begin after initialize, because they show no capabilities.
+// capGate checks that the agent uses only capabilities that the client advertised. It also checks that the agent
+// supports the capabilities that the agent itself advertised. Recordings that begin after initialize are skipped,
+// because they show no capabilities.
 func capGate(w *watch) {
 	v := w.version
 	need := func(point string, ev *event, gate, object, what string) *rules.Finding {

@@ -7,7 +7,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// initEcho checks the answer to initialize: its version, its errors, and that it comes first.
+// initEcho checks the version and the error in the answer to initialize. It also checks that the agent sends no
+// message before this answer.
 func initEcho(w *watch) {
 	before := map[*conn]int{}
 	w.On(func(ev *event) {

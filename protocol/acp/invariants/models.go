@@ -95,7 +95,7 @@ func (ev *event) number() int {
 	return int(n)
 }
 
-// holds reports whether a gate holds a reply and the agent still waits for that reply.
+// holds reports whether some gate delays a reply for which the agent still waits.
 func (m *models) holds() bool {
 	for _, s := range m.streams {
 		if s.held > 0 && s.left == 0 {

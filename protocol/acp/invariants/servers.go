@@ -14,8 +14,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// mcpServers checks that MCP servers get the values that the editor gave for them, and that their tools and results
-// reach the model. The log must have the model's side and entries of kind transcript.Served.
+// mcpServers checks that MCP servers get the values that the editor gave for them. It also checks that the servers'
+// tools and results reach the model. The log must have the model's side and entries of kind transcript.Served.
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
 		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
@@ -54,8 +54,8 @@ type serverWatch struct {
 	named map[string]string        // transport of each server, by its name; "" if servers of both transports have the name
 	calls map[string]*serverCall   // by the text of the call
 	first map[string][]string      // tools in the first model request of each session
-	// refused has the turns in which the editor refused something. strict has the sessions whose mode or options were
-	// changed, or whose user rejected something for always.
+	// refused has the turns in which the editor gave an error or rejected something. strict has the sessions whose
+	// mode or options were changed, or whose user rejected something for always.
 	refused map[*turn]bool
 	strict  map[string]bool
 }
@@ -148,7 +148,7 @@ func (w *serverWatch) served(ev *event) {
 	}
 }
 
-// reached judges a call that reached a server.
+// reached judges a tool call that has arrived at a server.
 func (w *serverWatch) reached(ev *event) {
 	text, said := ev.body.Get("text").Str(), ev.body.Get("said").Str()
 	s := w.calls[text]

@@ -159,7 +159,7 @@ func noticeTopic(from transcript.Source, method string) topic {
 	return agentOtherTold
 }
 
-// event is one entry, with what the world knows about the entry before the entry changes the world.
+// event is one entry together with the part of the world's state that belongs to it, from before the entry.
 type event struct {
 	transcript.Entry
 	topic   topic

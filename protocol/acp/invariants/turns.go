@@ -114,7 +114,7 @@ func (s *session) atWork() bool { return len(s.open) > 0 || s.busy() }
 // alone reports whether the end of the turn can depend only on the turn's own prompt and on a cancel.
 func (t *turn) alone() bool { return !t.concurrent && !t.disturbed && t.close == nil }
 
-// command reports whether the prompt is a slash command.
+// command reports whether the prompt begins with a slash.
 func (t *turn) command() bool { return strings.HasPrefix(t.text, "/") }
 
 // turn returns the oldest open turn, or nil.
@@ -176,8 +176,8 @@ func (c *conn) note(t *terminal) {
 	c.terminals[t.id] = t
 }
 
-// amid sets the field amid of turns that began while another turn was surely open. The proof is that the model still
-// replies to a request that the other turn sent earlier.
+// amid sets t.amid for each turn t that began while another turn was surely open. The proof is that the model still
+// replies to a request that the other turn sent before t began.
 func (s *session) amid(asked int) {
 	if s == nil || len(s.open) < 2 {
 		return

@@ -145,8 +145,8 @@ func (s *session) unended() []*turn {
 	return lists.Where(s.prompts[s.over:], open)
 }
 
-// working returns the turn on which the agent is working, if there is exactly one, else nil. It also returns nil
-// during a replay, which may show older work.
+// working returns the only turn that has not ended. It returns nil if there are several or none. It also returns nil
+// during a replay, because a replay may show older work.
 func (s *session) working() *turn {
 	if s == nil || s.replay != nil {
 		return nil

@@ -112,8 +112,8 @@ type session struct {
 	created int // Seq of the response that created the session, or 0
 	named   int // Seq of the first load or resume request for the session
 	listed  bool
-	// addressed says that the editor has named the session, and resumed that it was resumed without its history.
-	// evicted says that the world has forgotten some of its tool calls.
+	// addressed says that the editor has sent a message about the session. resumed says that the session was resumed
+	// without its history. evicted says that the world has forgotten some of the session's tool calls.
 	addressed, resumed, evicted bool
 	closed                      int // Seq of the close response, or 0 while the session is open
 	deleted                     bool
@@ -181,7 +181,8 @@ func (c *conn) session(id string) *session {
 // known reports whether the editor knows the session.
 func (s *session) known() bool { return s.created > 0 || s.named > 0 || s.lineage.announced > 0 }
 
-// ready reports whether the session is set up. In version 2 a resumed session is ready before the answer.
+// ready reports whether prompts may be sent to the session. In version 2 this is so even before the answer to a
+// resume.
 func (s *session) ready(v *version) bool {
 	if v.states {
 		return s.known() && s.closed == 0

@@ -144,7 +144,7 @@ func (s *screen) terminal(e transcript.Entry) {
 	}
 }
 
-// terminal is what the screen knows about one terminal of the editor.
+// terminal is the data about one terminal of the editor that the screen needs.
 type terminal struct {
 	output         string // output as last read
 	ended, printed bool

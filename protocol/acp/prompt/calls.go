@@ -41,7 +41,7 @@ func (b *callBook) observe(e transcript.Entry) {
 	b.known[key].learn(said)
 }
 
-// get returns what is known about a tool call. An unknown call has the kind "other".
+// get returns a copy of the data about a tool call. An unknown call has the kind "other".
 func (b *callBook) get(session, id string) toolCall {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,8 +57,8 @@ func (b *callBook) get(session, id string) toolCall {
 // pathKeys are the members of rawInput in which known agents name a file.
 var pathKeys = []string{"path", "file_path", "filePath", "filepath", "abs_path", "absolute_path", "notebook_path", "to"}
 
-// toolCall is what is known about a tool call. paths has all paths named so far. diffs and words are from the latest
-// content.
+// toolCall is the data about one tool call so far. paths has all paths named in messages about the call. diffs and
+// words are from the latest content.
 type toolCall struct {
 	id, title, kind, status string
 	words                   string

@@ -136,8 +136,8 @@ func (c *Console) line(ctx context.Context, commands func() []string) (string, e
 	return line, err
 }
 
-// completed returns the longest common beginning of all words that begin with begun. If only one word does, completed
-// adds a space to that word. If none does, it returns begun.
+// completed returns the longest common beginning of all words that begin with begun. If only one word does, the result
+// is that word with a space. If none does, the result is begun.
 func completed(begun string, words []string) string {
 	fits := lists.Where(words, func(w string) bool { return strings.HasPrefix(w, begun) })
 	if len(fits) == 0 {

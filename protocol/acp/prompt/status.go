@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Status is the exit status of a turn that did not end well. The reason has been printed already.
+// Status is an exit status other than 0. The reason has been printed already.
 type Status int
 
 func (s Status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }

@@ -15,11 +15,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// CancelAt returns a scenario that follows a recording up to the entry seq, cancels the turn that is open there, and
-// checks that the turn ends as cancelled. Something must provably hold the agent at the cancel: a gate holds the
-// model's reply, or a request of the agent has no answer. If nothing holds the agent at seq, the cancel comes at the
-// next entry at which something does. CancelAt returns an error if no turn is open at seq, or if nothing holds the
-// agent until the end of the turn.
+// CancelAt returns a scenario that follows a recording up to the entry seq, and then cancels the turn that is open
+// there. The scenario checks that this turn ends as cancelled. Something must provably hold the agent at the cancel: a
+// gate holds the model's reply, or a request of the agent has no answer. If nothing holds the agent at seq, the cancel
+// comes at the next entry at which something does. CancelAt returns an error if no turn is open at seq, or if nothing
+// holds the agent until the end of the turn.
 func CancelAt(p *scenarios.Protocol, t *transcript.Transcript, seq int, title string) (*Converted, error) {
 	cut := cutting{t: t, at: seq, places: map[int]int{}}
 	if err := cut.find(p); err != nil {

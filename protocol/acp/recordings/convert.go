@@ -142,7 +142,7 @@ type converter struct {
 	tail   []pattern       // patterns of the messages since the last line
 }
 
-// pattern is the pattern by which an act waits for a message, as words of a script line.
+// pattern is a pattern for the message that an act waits for, as words of a script line.
 type pattern []script.Word
 
 func (p pattern) String() string { return fmt.Sprint([]script.Word(p)) }

@@ -182,7 +182,7 @@ func (c *converter) followed(load transcript.Entry) bool {
 	return false
 }
 
-// waits reports whether the script line for a request waits for the answer.
+// waits reports whether the scenario command for a request also awaits the answer.
 func waits(method string) bool {
 	return slices.Contains([]string{"initialize", "authenticate", "logout", "auth/login", "auth/logout", "session/new",
 		"session/load", "session/resume", "session/close", "session/delete", "tool_call/cancel", "terminal/cancel",

@@ -256,7 +256,8 @@ func (c *converter) terminals() (lines []*script.Line) {
 	return lines
 }
 
-// killed reports whether the agent killed a terminal. Its command was then still running.
+// killed reports whether the agent sent terminal/kill for a terminal. The command in the terminal was then still
+// running.
 func (c *converter) killed(q transcript.Entry, id string) (killed bool) {
 	c.asked("terminal/kill", func(k transcript.Entry) {
 		killed = killed || k.Conn == q.Conn && k.JSON().Path("params.terminalId").Is(id)

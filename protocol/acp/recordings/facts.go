@@ -271,8 +271,8 @@ func about(e transcript.Entry) string {
 	return ""
 }
 
-// ModelHere returns a recording's model script with the directories of a replay in place of the recorded ones. more
-// has further pairs of a recorded text and its replacement.
+// ModelHere returns a recording's model script in which the recorded directories are replaced with those of a replay.
+// more has further pairs of a recorded text and its replacement.
 func ModelHere(src []byte, t *transcript.Transcript, work, home string, more ...[2]string) []byte {
 	oldWork, oldHome := replay.Directories(V1(), t)
 	return replay.Relocate(src, append([][2]string{{oldWork, work}, {oldHome, home}}, more...)...)

@@ -213,8 +213,8 @@ func (h *overHTTP) received(s *stream, it item) {
 	}
 }
 
-// settled waits until the history has come on a stream that the server refused before session/load. Nothing marks the
-// end of the history, so settled waits until no event has come for 100 ms.
+// settled waits until the server has sent the history on a stream that it refused before session/load. Nothing marks
+// the end of the history. So the wait ends when no event has come for 100 ms.
 func (h *overHTTP) settled(s *stream) {
 	for last := -1; ; {
 		h.mu.Lock()

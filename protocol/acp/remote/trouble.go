@@ -152,8 +152,8 @@ func (f *fragile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// again reopens a stream that has ended, and reports whether it succeeded. While the server believes that the old
-// stream is still read, again retries for about two seconds.
+// again opens a new stream in place of one that has ended, and reports whether this succeeded. It retries for about
+// two seconds while the server believes that the old stream is still read.
 func (h *overHTTP) again(s *stream) bool {
 	for range 40 {
 		next, err := h.opened(s.session, s.last)

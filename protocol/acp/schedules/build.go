@@ -231,7 +231,7 @@ func (b *builder) stopped() string {
 	return "cancelled"
 }
 
-// closed returns how the turn may end after its session was closed.
+// closed returns the ways in which a turn may end if its session is closed, as a pattern.
 func (b *builder) closed() string {
 	switch p := b.Point; {
 	case p.Kind == atWrite, p.Kind == atOnce, p.Kind == atSecond && p.Merge == nil:

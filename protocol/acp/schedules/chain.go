@@ -50,7 +50,7 @@ func shared(s sweep.Situation, a sweep.Archive) (key string) {
 	return key
 }
 
-// chainHead reports whether a line belongs to the head of a scenario. A chain has a head of its own instead.
+// chainHead reports whether a line belongs to the head of a scenario. A chain has only one head, which chain writes.
 func chainHead(l *script.Line) bool {
 	return l.Kind != script.Command || l.Is("protocol") || l.Is("golden") || l.Is("tag")
 }

@@ -17,7 +17,7 @@ const (
 	unasked  = "unasked"   // a change that needed a permission was made without one
 )
 
-// doubts returns a function that returns the doubts raised by a run of the schedule. doubts returns nil if the
+// doubts returns a function that finds the suspicions that a run of the schedule raises. It returns nil if the
 // schedule can raise none.
 func doubts(s sweep.Situation) func(t *transcript.Transcript, effects []sweep.Effect) map[string]bool {
 	two, cut, owed := s.Act.Is("swallows"), cuts(s), behindAny(s.Seen)

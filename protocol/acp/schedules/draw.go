@@ -95,8 +95,8 @@ func (c chooser) turn(prefix string, text script.Word) sweep.PlayedTurn {
 		Prefix: prefix, Whole: true, Choice: of(c.Seen).choice}
 }
 
-// deviate draws a deviation of the turn from the baseline: a rejection, a failure of the model, or a slow reply. Most
-// turns do not deviate.
+// deviate changes some drawn turns so that they differ from the baseline: a rejection, a failure of the model, or a
+// slow reply.
 func (c chooser) deviate(t *sweep.PlayedTurn) {
 	if c.asks && t.Choice == "allow_once" && c.r.IntN(4) == 0 {
 		refuse(c.Seen, t)
@@ -116,8 +116,8 @@ func refuse(s *sweep.Seen, t *sweep.PlayedTurn) {
 	}
 }
 
-// fail makes the model fail once at the beginning of a reply, at at. It removes the later stops, because an agent may
-// repeat the request or end its turn.
+// fail makes the model fail once, at the beginning of a reply. It removes the later stops, because an agent may repeat
+// the request or end its turn.
 func fail(s *sweep.Seen, t *sweep.PlayedTurn, at fakellm.Place, asks bool) {
 	var gates []fakellm.Place
 	for _, s := range t.Stops {

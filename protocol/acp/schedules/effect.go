@@ -24,9 +24,9 @@ type calls struct {
 	reads map[call]bool                 // whether the agent says that the call changes nothing
 }
 
-// owes finds which of the turn's changes to files depend on a permission. A change counts only if exactly one tool
-// call of the run names the file, that call may change files, and the agent asks once about the call. Otherwise it is
-// unclear what a rejection prevents.
+// owes finds which of the turn's changes to files depend on a permission. A change counts under three conditions:
+// exactly one tool call of the run names the file, that call may change files, and the agent asks once about it.
+// Otherwise it is unclear what a rejection prevents.
 func (s *follower) owes(t *transcript.Transcript) {
 	all := calls{map[sweep.Effect]map[call]int{}, map[call][]int{}, map[call]bool{}}
 	end := t.Len()

@@ -29,8 +29,8 @@ const (
 // open reports whether the turn is running at the point, and is held so that it cannot end by itself.
 func open(p sweep.Point) bool { return p.Kind < atEnd && p.Hold != nil || p.Kind == atSecond }
 
-// points returns the points of a turn, alone and next to turns of other scenarios. The number is that of points left
-// out because they equal another point.
+// points returns the points of a turn, alone and next to turns of other scenarios. The second result is how many
+// points were left out because they equal another point.
 func points(o sweep.Observed, others []*sweep.Script, r *rand.Rand) ([]sweep.Point, int) {
 	all := o.Seen.Model.Places()
 	l := &lister{Lister: sweep.Lister{Seen: o.Seen}, counts: map[string]int{}}

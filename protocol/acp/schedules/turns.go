@@ -119,7 +119,8 @@ func spokenIn(s *sweep.Script, session string, line int) bool {
 	})
 }
 
-// last reports whether the lines that before returns open the turn's session last.
+// last reports whether, among the lines that the function before returns, no session is opened after the turn's
+// session.
 func last(s *sweep.Script, t sweep.Turn) bool {
 	name := t.Session
 	for _, l := range before(s, t) {

@@ -92,7 +92,7 @@ func (s *shape) find(key wire.Value) int {
 	return -1
 }
 
-// variant returns the variant of a union with the given tag, or nil.
+// variant returns the form of a union that has the given tag, or nil.
 func (s *shape) variant(tag wire.Value) *variant {
 	for i := range s.variants {
 		if tag.Is(s.variants[i].tag) {

@@ -70,7 +70,7 @@ func embedded(number int) *Version {
 // Number returns the version number in initialize.
 func (v *Version) Number() int { return v.number }
 
-// Method describes a method.
+// Method is the description of one method.
 type Method struct {
 	Name      string
 	Direction Direction

@@ -33,8 +33,9 @@ type openings struct {
 	out   bool           // a logout was sent
 }
 
-// idle returns a session of the last connection in which nothing happens. It is the session that was opened or
-// prompted last. idle returns "" if that session is closed, if any request has no answer yet, or after a logout.
+// idle returns the id of a session in which no request is open. It looks only at the last connection, and there at the
+// session that was opened or prompted last. The result is "" if that session is closed, if any request of the
+// connection has no answer yet, or after a logout.
 func idle(t *transcript.Transcript) string {
 	conn, s := -1, openings{}
 	for e := range t.All() {

@@ -34,7 +34,8 @@ func compileInitialize(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// initialize sends initialize and stores the agent's answer. If version is nil, the editor offers the client's version.
+// initialize sends the request initialize and stores the result. If version is nil, the editor offers the client's
+// version.
 func initialize(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, version json.RawMessage) error {
 	c := of(b)
 	own := max(c.version, 1)

@@ -78,7 +78,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	})
 }
 
-// padding returns blanks that make a message longer. mebibytes is their number in MiB; "" means no padding.
+// padding returns spaces that make a message longer. mebibytes says how many MiB of spaces; "" means none.
 func padding(l *scenarios.Line, mebibytes script.Word) string {
 	if mebibytes.Raw() == "" {
 		return ""

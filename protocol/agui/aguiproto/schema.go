@@ -16,7 +16,7 @@ import (
 //go:embed schema.txt
 var schema string
 
-// operations has the operations of a JSON Patch. The index of an operation is its number.
+// operations has the operations of a JSON Patch. Each has its index as its number.
 var operations = []string{"add", "remove", "replace", "move", "copy", "test"}
 
 // outcomes has, by type of event, the members that belong to the outcome of the event.
@@ -50,7 +50,7 @@ func (f field) wired() protowire.Type {
 	return protowire.BytesType
 }
 
-// nested reports whether the field's value is a nested message.
+// nested reports whether the value of the field is a message.
 func (f field) nested() bool { return f.of != "" && f.wired() == protowire.BytesType }
 
 // tables has the messages by name, and those of events also by the number of their field in the envelope.

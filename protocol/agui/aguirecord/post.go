@@ -187,7 +187,7 @@ func withoutOf(options []script.Word) []script.Word {
 }
 
 // fresh returns the messages that the front end has added to the thread. If the front end changed earlier messages,
-// known is false and fresh is only the last message.
+// known is false, and only the last message is returned.
 func (p *post) fresh(messages []fold.Message) (fresh []fold.Message, known bool) {
 	have := lists.Where(p.thread.Messages, func(m fold.Message) bool { return m.Role() != "activity" })
 	if len(messages) < len(have) || !reflect.DeepEqual(plain(messages[:len(have)]), plain(have)) {

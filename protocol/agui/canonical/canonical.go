@@ -124,8 +124,8 @@ func continues(e, next transcript.Entry) bool {
 	return true
 }
 
-// line returns the line of one frame. If the frame is the first of several chunks, joined is the text of all of them.
-// If joined is "", the line shows the frame's own text.
+// line returns the text for one frame. If the frame is the first of several chunks, joined is the text of all of them.
+// If joined is "", the frame's own text is shown.
 func line(m *golden.Mask, e transcript.Entry, joined string) string {
 	l := golden.NewLine(m)
 	l.Word(golden.Arrow(e.Source))

@@ -22,7 +22,7 @@ type posted struct {
 	// began is the Seq of the post. ended is the Seq of the end of the answer. If the answer did not end, it is the
 	// last Seq of the recording.
 	began, ended int
-	// accept is the Accept header of the post. events is the number of events in the answer. gone says that the front
+	// accept is the value of the Accept header. events is the number of events in the answer. gone says that the front
 	// end hung up after them.
 	accept string
 	events int

@@ -152,8 +152,8 @@ func headOf(r *http.Response) Head {
 	return h
 }
 
-// stream reads the events of an answer until the stream ends. If p.Patience is not 0, it closes a body that stays open
-// for longer than this after the end of the run.
+// stream reads the events of an answer until there are no more. If p.Patience is not 0, it closes a body that stays
+// open for longer than this after the end of the run.
 func (e *Endpoint) stream(ctx context.Context, body io.Closer, s source, p Post) (end End) {
 	var open *time.Timer // started at the end of the run
 	late := make(chan struct{})

@@ -186,8 +186,8 @@ func (s *stream) openItems() (keys []key) {
 	return keys
 }
 
-// chunk returns the id of the item that a chunk opens or continues. first says that the chunk opens the item.
-// ambiguous says that the chunk has no id although several items are open.
+// chunk returns the id of the item that an event in chunk form opens or continues. first says that it opens the item.
+// ambiguous says that the event has no id although several items are open.
 func (s *stream) chunk(ev *event) (id string, first, ambiguous bool) {
 	lanes := s.lanes[ev.family]
 	if ev.id != "" {

@@ -36,7 +36,8 @@ const (
 	atPending   // while calls of the front end's tools have no result
 )
 
-// points returns the points of a run. The number is that of points left out because they equal another point.
+// points returns the points of a run. The second result is how many points were left out because they equal another
+// point.
 func points(s *sweep.Seen) ([]sweep.Point, int) {
 	all := s.Model.Places()
 	if len(all) == 0 {
