@@ -48,7 +48,7 @@ func AllHabits() (all []Habit) {
 //   - answers: what is METHOD.MEMBER, a member that is not empty in the answer to a method.
 //   - asks: what is the prefix of a request's method.
 //   - shows: what is the type of content in an update.
-//   - any other word: what is the kind of an update.
+//   - any other word: what is the kind of an update; _chunk stands for chunks without a message id.
 func shows(how, what string) func(transcript.Entry) bool {
 	return func(e transcript.Entry) bool {
 		v, update := e.JSON(), acpframe.Update(e)

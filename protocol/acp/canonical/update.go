@@ -8,7 +8,7 @@ import (
 )
 
 // chunkName returns the name under which a kind of chunk is shown. It omits the suffix _chunk, because chunks are
-// joined; if l.exact is set, it keeps the suffix.
+// joined. If l.exact is set, chunks are not joined and the suffix stays.
 func (l *line) chunkName(kind string) string {
 	if l.exact {
 		return kind

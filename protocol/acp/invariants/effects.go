@@ -284,7 +284,7 @@ func (x *effectWatch) file(ev *event, a *wanted, name string, calls []int, now m
 	}
 }
 
-// mode checks that an executable file stays executable when the agent edits it itself.
+// mode checks that an executable file stays executable when the agent edits the file without the editor's help.
 func (x *effectWatch) mode(ev *event, a *wanted, name string, calls []int) {
 	edits := !slices.ContainsFunc(calls, func(i int) bool { return a.calls[i].tool == "delete_file" })
 	if written, _ := a.touched(name, calls); edits && written.seq == 0 {

@@ -18,9 +18,9 @@ const rememberedText = hearing.Remembered
 // tellsApart is the length in bytes of texts that are not part of another message by chance.
 const tellsApart = 8
 
-// loadWhole checks that a replay is complete. It must show the messages and thoughts of the turns in this transcript,
-// in their order, and the tool calls with their final status. White space and the cutting into chunks do not matter.
-// The specification does not say whether a replay must have thoughts and the agent's own notices.
+// loadWhole checks that a replay is complete. The replay must show the messages and thoughts of the turns in this
+// transcript, in their order, and the tool calls with their final status. White space and the cutting into chunks do
+// not matter. The specification does not say whether a replay must have thoughts and the agent's own notices.
 func loadWhole(w *watch) {
 	model, gates := w.modelWords(), w.version.gates("ContentBlock")
 	talks := map[string]*talk{} // by session id

@@ -71,7 +71,7 @@ func (w *watch) worksOn(ev *event, last *turn) {
 		"The agent went idle with end_turn, but asks the model again for the same prompt.")
 }
 
-// running returns the oldest prompt that the agent has accepted and is still working on, or nil.
+// running returns the turn of the oldest prompt that the agent has accepted and is still working on, or nil.
 func (s *session) running() *turn {
 	return lists.First(s.prompts, func(t *turn) bool { return t.answered > 0 && !t.failed && t.ended == 0 })
 }

@@ -93,7 +93,7 @@ func toolAnnounced(w *watch) {
 	}, asked(elicit))
 }
 
-// elsewhere reports whether an idle session names a tool call that runs in another session, and then reports a
+// elsewhere reports whether an idle session names a tool call that runs in another session. If so, it also reports a
 // finding.
 func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	s := ev.session

@@ -125,7 +125,7 @@ func (s *session) turn() *turn {
 	return nil
 }
 
-// tool returns the tool call with an id, or nil if the id is unknown.
+// tool returns the tool call with the given id, or nil.
 func (s *session) tool(id wire.Value) *tool {
 	t := s.announced(id)
 	if t == nil && s != nil && len(s.past) > 0 {

@@ -33,9 +33,9 @@ func wireValid(w *watch) {
 	}, modelEvent)
 }
 
-// wholeCalls checks that the arguments of all calls in a model request are complete JSON. They are cut off if a cancel
-// interrupts the reply in which the model makes the call. Some APIs refuse a conversation with such a call; others
-// fail to read it.
+// wholeCalls checks that the arguments of all calls in a model request are complete JSON. A cancel may interrupt the
+// model's reply in the middle of a call's arguments. Some APIs refuse a conversation with such a call; others fail to
+// read it.
 func (w *watch) wholeCalls(ev *event) {
 	a, ok := ev.askedOfModel()
 	if !ok {

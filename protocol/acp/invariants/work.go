@@ -167,7 +167,8 @@ func (ev *event) endOfWork() {
 // stopped reports whether a turn was cancelled.
 func (t *turn) stopped() bool { return t.cancel != nil || t.session.cancel > 0 }
 
-// cancelling marks the open prompts as cancelled.
+// cancelling handles a cancel or close. It marks the unanswered prompts as cancelled, and stores the cancel if the
+// session is working.
 func (s *session) cancelling(ev *event) {
 	if s.active && s.cancel == 0 {
 		s.cancel = ev.Seq

@@ -126,7 +126,7 @@ type session struct {
 	restSeq                     int      // Seq of the response to restored
 	tools                       map[string]*tool
 	order                       []*tool
-	past                        map[string]*tool // tool calls from before a load, while it runs or their turn is open
+	past                        map[string]*tool // tool calls from before a load, kept while it runs or their turn is open
 	messages                    [3]string        // current message ids of user, agent and thought
 	shown                       int              // Seq of the latest piece of an agent message
 

@@ -283,7 +283,7 @@ func (t *Client) cancel() bool {
 	return true
 }
 
-// Interrupt handles a signal. The first signal cancels the turn, if one is running; otherwise, and for the second
+// Interrupt handles a signal. The first signal cancels the running turn. If no turn is running, and after a second
 // signal, everything ends. Between the turns of a conversation, Ctrl-C has no effect. ends reports whether the second
 // signal ended everything.
 func (t *Client) Interrupt(s os.Signal) (ends bool) {

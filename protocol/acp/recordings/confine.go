@@ -103,7 +103,7 @@ func (r *rewriting) members(v wire.Value, member func(key string, m wire.Value) 
 	return slices.Concat([]byte("{"), bytes.Join(list, []byte(",")), []byte("}"))
 }
 
-// value rewrites the value of a member.
+// value returns the rewritten value of the member with the given key.
 func (r *rewriting) value(key string, v wire.Value) []byte {
 	switch v.Kind() {
 	case wire.Object:

@@ -50,7 +50,7 @@ func (c *converter) byHand() {
 	})
 }
 
-// needsHand reports whether the scenario's editor, left alone, would answer the request q in another way or at another
+// needsHand reports whether the scenario's editor would by itself answer the request q in another way or at another
 // time than the recorded answer a. crossed says that the editor acted between q and a.
 func (c *converter) needsHand(q, a transcript.Entry, crossed bool, disk *disk) bool {
 	v := a.JSON()
@@ -154,8 +154,8 @@ func (c *converter) asks(q transcript.Entry) {
 	c.lines = append(c.lines, l)
 }
 
-// answersByHand adds the line for an answer of the editor, if the script must give this answer. It reports whether it
-// did.
+// answersByHand adds the line for an answer of the editor, if the script must give this answer. It returns false for
+// other answers.
 func (c *converter) answersByHand(e transcript.Entry) bool {
 	ref := c.hand[e.Ref]
 	if ref == "" {

@@ -57,8 +57,8 @@ func askedOnce(o *sweep.Sequence) bool {
 	return n.asked > 0 && (n.choice == "allow_once" || n.choice == "reject_once") && len(permits(o.Script)) <= 1
 }
 
-// again reports whether the turn can run a second time: it must create no file, and the scenario must be able to
-// restore the files that it changes.
+// again reports whether the turn can run a second time: its prompt must not use the option blocks, it must create no
+// file, and the scenario must be able to restore the files that it changes.
 func again(o *sweep.Sequence) bool {
 	return !inBlocks(o.Seen.Turn) && !slices.ContainsFunc(of(o.Seen).effects, func(e sweep.Effect) bool {
 		return e.What != "changed" || !o.Script.Holds(e.File)

@@ -20,7 +20,7 @@ const (
 	Lossy
 	// Unknown: a key, method or value that the protocol does not have.
 	Unknown
-	// Unstable: something that only the unstable schema has, or a fault in it.
+	// Unstable: a part that only the unstable schema has, or a fault in such a part.
 	Unstable
 	// Style: no damage, but some readers or people may be confused.
 	Style

@@ -199,7 +199,7 @@ func (c *compiler) field(s *shape, words []string) (err error) {
 		switch mark {
 		case 'd':
 			f.onError = true
-		case 's': // a list from which items are dropped is not otherwise marked
+		case 's': // dropped items need no flag: mark d already makes their loss Lossy
 		case 'n':
 			f.onNull = true
 		default:

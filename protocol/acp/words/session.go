@@ -146,7 +146,8 @@ func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id stri
 var longRun = regexp.MustCompile(`[0-9A-Za-z]{8,}[^0-9A-Za-z]*$`)
 
 // unlike returns an id that looks like id but that no session has. It changes the first character of the last run of
-// at least eight letters and digits. Without such a run, it appends zeros, because agents may number their sessions.
+// letters and digits, if that run has at least eight. Otherwise it appends zeros, because agents may number their
+// sessions.
 func unlike(id string) string {
 	at := longRun.FindStringIndex(id)
 	if at == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// episodes is the table of runs, states and acts; probes are the runs of calibration.
+// episodes has the table of runs, states and acts. probes, below, has the runs of calibration.
 //
 //go:embed episodes.txtar
 var episodes []byte
