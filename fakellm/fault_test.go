@@ -68,7 +68,7 @@ var _ = Describe("a fault", func() {
 					Expect(json.Valid([]byte(whole.body))).To(BeFalse())
 				}
 			})
-			It("is an event that is no JSON, or of no known shape", func() {
+			It("is an event that is not valid JSON, or of no known shape", func() {
 				r := serving(fails("malformed: sse, times: 2"))
 				Expect(r.ask(e, true, "x").body).To(ContainSubstring("data: {\"id\":\"broken\n\n"))
 				Expect(json.Valid([]byte(r.ask(e, false, "x").body))).To(BeFalse())

@@ -90,7 +90,7 @@ var _ = Describe("reports", func() {
 		},
 			Entry("of another version", `{"version":99}`, "version 99, this program reads version 1"),
 			Entry("without a version", `{"results":[]}`, "not a results.json"),
-			Entry("when it is no JSON", `<xml/>`, "reading results"))
+			Entry("when it is not valid JSON", `<xml/>`, "reading results"))
 
 		It("is what its schema says, and the schema says nothing else", func() {
 			schema := compile()

@@ -111,7 +111,7 @@ const (
 	answer = `{"jsonrpc":"2.0","id":1,"result":{"stopReason":"end_turn"}}`
 )
 
-// What no rule changes passes byte for byte, also in pieces, and a line that is no message.
+// What no rule changes passes byte for byte, also in pieces, and a line that is not a message.
 func TestBetweenPasses(t *testing.T) {
 	s, agent, receive, send := between(t, "  <-- update plan\n    drop\n")
 	send(prompt[:20])

@@ -100,7 +100,7 @@ func compileModel(l *Line) Step {
 		return l.Usage(w.Column, "%q is neither requests==N nor saw", w.Raw())
 	}
 	l.AtMost(1)
-	n := l.Int(value, math.MinInt, "%q is no number", value.Raw())
+	n := l.Int(value, math.MinInt, "%q is not a number", value.Raw())
 	return func(_ context.Context, b *Branch) error {
 		from, _, err := looker{}.window(b, b.Session())
 		if err != nil {

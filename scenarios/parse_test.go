@@ -53,7 +53,7 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("each without a name", "session new a as N\neach modes of N {\nset-mode a x\n}\n",
 			`2:17: "as NAME" is missing at the end (usage: each LIST of REF [CONDITION…] as NAME)`),
 		Entry("bad pattern", "await tool_cal\n",
-			`1:7: "tool_cal" is no pattern (did you mean "tool_call"? a pattern begins with a kind of entry: `+
+			`1:7: "tool_cal" is not a pattern (did you mean "tool_call"? a pattern begins with a kind of entry: `+
 				`acp-test help patterns)`),
 		Entry("bad condition", "await tool_call completed\n",
 			`1:17: "completed" is no condition (a condition is path=value, path!=value, path~regexp or path?)`),
@@ -158,9 +158,9 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("no block", "on prompt", `2:9: on needs a block { } (usage: on EVENT [~ 'REGEXP'] [nth=N])`),
 		Entry("no words", "on prompt {\n  tool a\n}", `3:9: TITLE is missing (usage: tool ID TITLE [kind=] [status=])`),
 		Entry("a word too many", "on prompt {\n  end a b\n}", `3:9: "b" is one word too many (usage: end STOP)`),
-		Entry("no JSON", "on prompt {\n  update '{'\n}", `3:10: { is no JSON (usage: update JSON [session=ID])`),
+		Entry("no JSON", "on prompt {\n  update '{'\n}", `3:10: { is not valid JSON (usage: update JSON [session=ID])`),
 		Entry("no number", "on prompt {\n  repeat many {\n    large -1\n  }\n}",
-			`3:10: "many" is no number (usage: repeat N)`),
+			`3:10: "many" is not a number (usage: repeat N)`),
 		Entry("no duration", "on prompt {\n  await cancel within=1\n}",
 			`3:23: "1" is no duration (usage: await NAME|cancel|METHOD [within=D])`),
 		Entry("no escape", "on prompt {\n  write '\\z'\n}", `3:9: "\\z" has a bad escape (usage: write 'BYTES')`),

@@ -112,7 +112,7 @@ func (s *sweep) runText(
 	text := a.Text()
 	sc, err := s.engine.Protocol.Parse(id, id+".txtar", text)
 	if err != nil {
-		return results.Result{ID: id, Verdict: results.Error, Reason: "the schedule is no scenario: " + err.Error()}, true
+		return results.Result{ID: id, Verdict: results.Error, Reason: "the schedule is not a scenario: " + err.Error()}, true
 	}
 	res, began := run(start, s.whole, s.all, engine, sc)
 	if began {

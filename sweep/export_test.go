@@ -138,7 +138,7 @@ func Clusters(seen ...Sighting) (out []Finding) {
 	return out
 }
 
-// Unplayable is what becomes of a schedule that is no scenario: its note, and the
+// Unplayable is what becomes of a schedule that is not a scenario: its note, and the
 // verdict in the map.
 func Unplayable() (note string, verdict results.Verdict) {
 	s := newSweep(context.Background(), &Sweeper{Engine: &scenarios.Engine{}})

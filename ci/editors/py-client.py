@@ -58,7 +58,7 @@ def short(value, width=160):
 # ---------------------------------------------------------------------------------------------- reading JSON
 
 def forbid_constant(name):
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not valid JSON")
 
 
 DECODER = json.JSONDecoder(parse_constant=forbid_constant)
@@ -457,7 +457,7 @@ class Files:
         try:
             text = path.read_bytes().decode("utf-8")
         except UnicodeDecodeError:
-            raise Refusal(INTERNAL, f"{path} is no UTF-8 text") from None
+            raise Refusal(INTERNAL, f"{path} is not valid UTF-8 text") from None
         if line is not None or limit is not None:
             rows = re.findall(r"[^\n]*\n|[^\n]+", text)
             first = max(line or 1, 1) - 1

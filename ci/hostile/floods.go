@@ -30,7 +30,7 @@ func floods() []mode {
 		`"agent_message_chunk","content":{"type":"text","text":"word "}}}}` + "\n"
 	all := slices.Concat(
 		at(every, "blank-lines", stream("\n")),
-		at(most, "garbage", stream("this is no message\n")),
+		at(most, "garbage", stream("this is not a message\n")),
 		at(every, "endless-line", stream("x")),
 		at(ends, "endless-string", endless(`{"jsonrpc":"2.0","method":"`, "abcdefgh")),
 		at(ends, "endless-array", endless(`[`, "1,")),

@@ -246,7 +246,7 @@ var _ = Describe("fmt", func() {
 		Expect(p.run("fmt", "-l", suites)).To(Equal(ended{0, "", ""}))
 	})
 
-	It("refuses what is no scenario, and leaves it as it is", func() {
+	It("refuses what is not a scenario, and leaves it as it is", func() {
 		p := newPlace()
 		const text = "a:\n  b: 1\n  c:\n    - x\n"
 		p.write("x.yaml", text)

@@ -184,7 +184,7 @@ $`))
 			Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
 		})
 
-		It("has with jsonl also what is no message", func() {
+		It("has with jsonl also what is not a message", func() {
 			p.agent(`say 'no { message'`, `say ''`, ends)
 			got := p.run("prompt", "--output", "jsonl", "x", "--", "./agent")
 			Expect(got.code).To(Equal(0))

@@ -217,7 +217,7 @@ func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
 		file := d.h.absolute(filepath.FromSlash(a.Path))
 		shown := func(s inspector.Source) bool { return s.File == "" && within(s.Dir, file) }
 		if !isFile(file) || !within(d.h.cwd, file) || slices.ContainsFunc(d.server.Shown(), shown) {
-			return nil, fmt.Errorf("%s is no scenario below %s: run acp-test ui where the run was made", a.Path, d.h.cwd)
+			return nil, fmt.Errorf("%s is not a scenario below %s: run acp-test ui where the run was made", a.Path, d.h.cwd)
 		}
 		words = append(words, file)
 	}

@@ -141,6 +141,10 @@ const Other = "CANARY_OTHER"
 // pages of one.
 const Paged = "CANARY_PAGED"
 
+// Ways are the variables that change how a server over stdio behaves, each by its
+// presence.
+var Ways = []string{Slow, Stubborn, Other, Paged}
+
 // slowness is the delay of a slow server: longer than an agent needs for a turn
 // without the server, shorter than any agent waits for a server.
 const slowness = time.Second

@@ -241,7 +241,7 @@ func TestEventsWithoutMeasure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for mebibytes, want := range map[int]string{64: "over the network between turns is no message: the line is " +
+	for mebibytes, want := range map[int]string{64: "over the network between turns is not a message: the line is " +
 		"67108913 bytes long", 1 << 20: "got nothing"} {
 		e := served(t, "http", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set(remote.ConnectionID, "one")

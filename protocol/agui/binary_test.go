@@ -219,7 +219,7 @@ var odd = []struct {
 	{"a field that nobody knows", "", message(3, message(1, message(1, 2), 2, "m", 90, "x", 91, 7)), false},
 	{"a field of another kind", "", message(3, message(1, message(1, 2), 2, 7)), false},
 	{"half a field", "field 3 has no value", []byte{3<<3 | 2, 9, 1}, false},
-	{"no UTF-8", "TEXT_MESSAGE_END.messageId is no UTF-8", message(3, message(1, message(1, 2), 2, "\xff")), true},
+	{"no UTF-8", "TEXT_MESSAGE_END.messageId is not valid UTF-8", message(3, message(1, message(1, 2), 2, "\xff")), true},
 	{"a number that JSON has not", "a number that JSON cannot express", message(11, message(1, message(1, 10), 2, "n",
 		3, protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), 0x7ff8<<48))), true},
 	{"a value of nothing", "", message(11, message(1, message(1, 10), 2, "n", 3, message())), false},

@@ -39,7 +39,7 @@ var broken = []struct {
 	{"RUN-FRAME", "an event behind the end", sse(startOf, endOf, `{"type":"CUSTOM","name":"a.b","value":1}`), false},
 	{"RUN-CLOSED", "a message that is not closed", sse(startOf, `{"type":"TEXT_MESSAGE_START","messageId":"m"}`, endOf),
 		false},
-	{"SSE-FORM", "data that is no JSON", "data: hello\n\n", false},
+	{"SSE-FORM", "data that is not valid JSON", "data: hello\n\n", false},
 }
 
 func sse(events ...string) string {

@@ -72,7 +72,7 @@ func TestScenarioRuleAndGolden(t *testing.T) {
 
 func TestMistakesNameItsWords(t *testing.T) {
 	_, err := toy(t).Parse("x", "x.txtar", []byte("# X.\nask 'a'\nawait wrod\n"))
-	if err == nil || !strings.Contains(err.Error(), `x.txtar:3:7: "wrod" is no pattern (did you mean "word"?`) {
+	if err == nil || !strings.Contains(err.Error(), `x.txtar:3:7: "wrod" is not a pattern (did you mean "word"?`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -93,7 +93,7 @@ func played(t *testing.T, m *mutation.Mutation, play string) string {
 	return b.String()
 }
 
-// What no rule changes comes out as it came in, also where it is no message.
+// What no rule changes comes out as it came in, also where it is not a message.
 func TestWhatIsNotChangedStays(t *testing.T) {
 	text := "{\"jsonrpc\" : \"2.0\",\"id\":1.50,\"method\":\"a\"}\r\n\n[1, 2]\nno JSON \xff\n" +
 		"{\"id\": 1, \"result\":null}\nlast"
@@ -118,7 +118,7 @@ func TestMistakes(t *testing.T) {
 		{"a: b\n  -->", "f:2:3: --> needs a kind of message after it: request, response, update or any"},
 		{"a: b\n  --> words", `f:2:3: "words" is no kind of message`},
 		{"a: b\n  --> request", "f:2:3: request needs a name"},
-		{"a: b\n  --> any #x", `f:2:3: "#x" is no number of a message`},
+		{"a: b\n  --> any #x", `f:2:3: "#x" is not the number of a message`},
 		{"a: b\n  --> any a~[", "f:2:3: a bracket or a quote is not closed"},
 		{"a: b\n  --> any a~(", "f:2:3: error parsing regexp: missing closing ): `(`"},
 		{"a: b\n  --> any a<b", `f:2:3: time: invalid duration "b"`},
@@ -126,7 +126,7 @@ func TestMistakes(t *testing.T) {
 		{"a: b\n  --> any\n    sing", `f:3:5: "sing" is no step`},
 		{"a: b\n  --> any\n    set a", "f:3:5: set needs more words after it"},
 		{"a: b\n  --> any\n    drop a", "f:3:5: drop takes no a"},
-		{"a: b\n  --> any\n    set a {b}", "f:3:5: {b} is no JSON"},
+		{"a: b\n  --> any\n    set a {b}", "f:3:5: {b} is not valid JSON"},
 		{"a: b\n  --> any\n    each a", "f:3:5: each needs a step"},
 		{"a: b\n  --> any\n    later soon go", `f:3:5: time: invalid duration "soon"`},
 	} {

@@ -65,7 +65,7 @@ func parseRule(tokens []string) (*rule, error) {
 		if n, ok := strings.CutPrefix(t, "#"); ok {
 			var err error
 			if r.nth, err = strconv.Atoi(n); err != nil || r.nth < 1 {
-				return nil, fmt.Errorf("%q is no number of a message", t)
+				return nil, fmt.Errorf("%q is not the number of a message", t)
 			}
 			continue
 		}

@@ -37,7 +37,7 @@ func parseTemplate(s string) (*template, error) {
 		}
 	}
 	if decodeValue([]byte(sample.String())) == nil && sample.String() != "null" {
-		return nil, fmt.Errorf("%s is no JSON", s)
+		return nil, fmt.Errorf("%s is not valid JSON", s)
 	}
 	if len(t.parts) == 1 {
 		t.whole = t.parts[0].ref

@@ -80,7 +80,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	case m.Method == "initialize" && (id == "" || s.does("initialize-again-begins")):
 		s.initialize(w, r, m, line)
 	case !sound && id != "" && s.does("bad-json-refused"):
-		refuse(w, http.StatusBadRequest, "the body is no JSON")
+		refuse(w, http.StatusBadRequest, "the body is not valid JSON")
 	case id == "" && m.named() && m.Method != "":
 		problem(w, http.StatusBadRequest, m.ID, m.Method+" before initialize")
 	default:

@@ -150,7 +150,7 @@ func (f *frames) take(line []byte) bool {
 		}
 		return true
 	case !ok && !batch && f.does("socket-bad-json-ends"):
-		return f.refuse("That is no JSON")
+		return f.refuse("That is not valid JSON")
 	case !f.begun && ok:
 		if taken, open := f.first(m); !taken {
 			return open

@@ -243,7 +243,7 @@ func (r *run) shell(args map[string]any) (string, error) {
 func (r *run) setState(args map[string]any) (string, error) {
 	pointer := str(args, "path")
 	if pointer == "" || pointer[0] != '/' {
-		return "", fmt.Errorf("%q is no JSON pointer", pointer)
+		return "", fmt.Errorf("%q is not a JSON pointer", pointer)
 	}
 	at, ok := r.state.(map[string]any)
 	if !ok {

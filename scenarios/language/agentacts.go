@@ -189,12 +189,12 @@ func misfit(text, kind string) string {
 	switch kind {
 	case "JSON":
 		if !json.Valid([]byte(text)) {
-			return fmt.Sprintf("%s is no JSON", text)
+			return fmt.Sprintf("%s is not valid JSON", text)
 		}
 	case "N", "BYTES", "CODE":
 		n, err := strconv.Atoi(text)
 		if err != nil || n > 1<<30 || n < 0 && kind != "CODE" {
-			return fmt.Sprintf("%q is no number", text)
+			return fmt.Sprintf("%q is not a number", text)
 		}
 	case "'BYTES'":
 		if _, err := unescape(text); err != nil {

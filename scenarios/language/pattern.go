@@ -83,7 +83,7 @@ func (l *Line[B]) kindOf(first script.Word, p *Pattern) bool {
 		if ok {
 			hint = mistake.Nearest(name, slices.Sorted(maps.Keys(l.p.kinds)))
 		}
-		l.Mistake(first.Column, strings.TrimSpace(hint+" "+how), "%q is no pattern", first.Raw())
+		l.Mistake(first.Column, strings.TrimSpace(hint+" "+how), "%q is not a pattern", first.Raw())
 		return false
 	}
 	return true

@@ -78,7 +78,7 @@ func TestEachSessionIsAScenario(t *testing.T) {
 	}
 }
 
-// lints fails if a session is no scenario, or one that the linter complains of.
+// lints fails if a session is not a scenario, or one that the linter complains of.
 func lints(t *testing.T, agent string, d sweep.DrawnSession) {
 	text := d.Text()
 	s, err := acp.V1().Parse("drawn", "drawn.txtar", text)

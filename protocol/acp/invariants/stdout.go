@@ -41,7 +41,7 @@ func stdoutClean(w *watch) {
 		if ev.Stream > 0 {
 			what = "What came over the network"
 		}
-		f := w.find(point, ev, phase, nil, "%s %s is no message: %s.", what, phase, ev.Problem)
+		f := w.find(point, ev, phase, nil, "%s %s is not a message: %s.", what, phase, ev.Problem)
 		if point == "no-message" && !ev.body.Get("id").Exists() {
 			w.Narrow(f, "STDIO-001")
 		}

@@ -380,7 +380,7 @@ func serverOf(m wire.Value) (s Server) {
 		case "env", "headers":
 			for one := range v.Items() {
 				s.Token = cmp.Or(s.Token, one.Get("value").Str())
-				if name := one.Get("name").Str(); name == canary.Slow || name == canary.Other {
+				if name := one.Get("name").Str(); slices.Contains(canary.Ways, name) {
 					s.As = name
 				}
 			}

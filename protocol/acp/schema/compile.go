@@ -94,7 +94,7 @@ func (c *compiler) line(line string) error {
 	case "code":
 		code, err := strconv.Atoi(name)
 		if err != nil {
-			return fmt.Errorf("error code %q is no number", name)
+			return fmt.Errorf("error code %q is not a number", name)
 		}
 		c.version.codes = append(c.version.codes, ErrorCode{Code: code, Meaning: strings.Join(options, " ")})
 		return nil

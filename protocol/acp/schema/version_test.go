@@ -142,7 +142,7 @@ var _ = Describe("a table with a mistake", func() {
 		Entry(nil, "union A by b\n  c string zzz\n", `a.txt:2: "zzz" is not a property of a variant`),
 		Entry(nil, "shape A\n", `a.txt:1: "shape" is no kind of definition`),
 		Entry(nil, "type\n", `a.txt:1: "type" says nothing`),
-		Entry(nil, "code x y\n", `a.txt:1: error code "x" is no number`),
+		Entry(nil, "code x y\n", `a.txt:1: error code "x" is not a number`),
 		Entry(nil, "method m\n", `a.txt:1: method m: want KIND DIRECTION PARAMS`),
 		Entry(nil, "method m call to-agent any\n", `a.txt:1: method m: unknown kind "call"`),
 		Entry(nil, "method m request up any\n", `a.txt:1: method m: unknown direction "up"`),

@@ -230,7 +230,7 @@ func answerOf(b *scenarios.Branch, l *scenarios.Line, opts map[string]script.Wor
 			return selected(text), nil, nil
 		case "result":
 			if !json.Valid([]byte(text)) {
-				return nil, nil, l.Fault(fmt.Errorf("result=%s is no JSON", text))
+				return nil, nil, l.Fault(fmt.Errorf("result=%s is not valid JSON", text))
 			}
 			return json.RawMessage(text), nil, nil
 		case "error":
@@ -320,7 +320,7 @@ func compileRaw(request bool) func(*scenarios.Line) scenarios.Step {
 					return l.Fault(err)
 				}
 				if !json.Valid([]byte(text)) {
-					return l.Fault(fmt.Errorf("%s is no JSON", text))
+					return l.Fault(fmt.Errorf("%s is not valid JSON", text))
 				}
 				params = json.RawMessage(text)
 			}

@@ -100,7 +100,7 @@ func jsonWord(l *scenarios.Line, w script.Word) json.RawMessage {
 	}
 	text := json.RawMessage(w.Raw())
 	if !json.Valid(text) {
-		l.Usage(w.Column, "%s is no JSON", text)
+		l.Usage(w.Column, "%s is not valid JSON", text)
 	}
 	return text
 }

@@ -92,7 +92,7 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 		var v any
 		if text != "none" {
 			if err := json.Unmarshal([]byte(text), &v); err != nil {
-				return l.Usage(value.Column, "%q is no JSON value", text)
+				return l.Usage(value.Column, "%q is not a JSON value", text)
 			}
 		}
 		changes = append(changes, change{key, v})

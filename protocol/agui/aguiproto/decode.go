@@ -203,7 +203,7 @@ func (d *decoder) value(m *message, f field, value []byte) ([]byte, error) {
 	switch f.of {
 	case "":
 		if !utf8.Valid(value) {
-			return nil, fmt.Errorf("%s.%s is no UTF-8", m.name, f.name)
+			return nil, fmt.Errorf("%s.%s is not valid UTF-8", m.name, f.name)
 		}
 		return wire.AppendString(nil, string(value)), nil
 	case "int":
@@ -337,7 +337,7 @@ func (d *decoder) outcome(m *message, c cells, o *object) error {
 	}
 	if how != "" {
 		if !utf8.ValidString(how) {
-			return fmt.Errorf("%s.outcome is no UTF-8", m.name)
+			return fmt.Errorf("%s.outcome is not valid UTF-8", m.name)
 		}
 		o.raw("outcome", inner.end())
 	}

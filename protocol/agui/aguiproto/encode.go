@@ -19,7 +19,7 @@ var ErrNoMessage = errors.New("the binary form does not have this event type")
 func Encode(event []byte) ([]byte, error) {
 	v, err := wire.Parse(event)
 	if err != nil {
-		return nil, fmt.Errorf("the event is no JSON: %w", err)
+		return nil, fmt.Errorf("the event is not valid JSON: %w", err)
 	}
 	kind := v.Get("type").Str()
 	m := known().named[kind]

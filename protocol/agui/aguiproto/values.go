@@ -47,7 +47,7 @@ func (d *decoder) any(of string, data []byte) ([]byte, error) {
 		return number, nil
 	case 3:
 		if !utf8.Valid(value) {
-			return nil, fmt.Errorf("%s is no UTF-8", of)
+			return nil, fmt.Errorf("%s is not valid UTF-8", of)
 		}
 		return wire.AppendString(nil, string(value)), nil
 	case 4:
@@ -119,7 +119,7 @@ func (d *decoder) open(of string, data []byte) ([]byte, error) {
 			value = v[0]
 		}
 		if !utf8.ValidString(key) {
-			return fmt.Errorf("a key of %s is no UTF-8", of)
+			return fmt.Errorf("a key of %s is not valid UTF-8", of)
 		}
 		one, err := d.any(of, value)
 		if one != nil {

@@ -199,7 +199,7 @@ func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.Ra
 		w = l.Source(w)
 	}
 	if text, ok := w.Literal(); w.Exists() && ok && !json.Valid([]byte(text)) {
-		l.Usage(w.Column, "%s is no JSON", text)
+		l.Usage(w.Column, "%s is not valid JSON", text)
 	}
 	return func(b *scenarios.Branch) (json.RawMessage, error) {
 		if !w.Exists() {
@@ -207,7 +207,7 @@ func jsonOf(l *scenarios.Line, w script.Word) func(b *scenarios.Branch) (json.Ra
 		}
 		text, err := b.Expand(w)
 		if err == nil && !json.Valid([]byte(text)) {
-			err = fmt.Errorf("%s is no JSON", text)
+			err = fmt.Errorf("%s is not valid JSON", text)
 		}
 		return json.RawMessage(text), err
 	}
