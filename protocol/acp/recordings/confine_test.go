@@ -4,7 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/acp-test/acp-test/internal/canary"
+	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 func TestConfinement(t *testing.T) {
@@ -70,6 +73,22 @@ func TestConfinement(t *testing.T) {
 		}
 		if strings.Contains(string(got), `wd":"`+evil) {
 			t.Errorf("%s: %s is given", name, evil)
+		}
+	}
+}
+
+func TestStandInWays(t *testing.T) {
+	for _, way := range canary.Ways {
+		line := `{"seq":1,"from":"editor","kind":"request","id":1,"method":"session/new",` +
+			`"msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"mcpServers":[{"name":"canary","command":"/c","args":[],` +
+			`"env":[{"name":"CANARY_TOKEN","value":"w"},{"name":"` + way + `","value":"1"}]}]}}}` + "\n"
+		log, err := transcript.Load(strings.NewReader(`{"acp-test":3}`+"\n"+line), acpframe.Classifier{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers := recordings.Servers(log)
+		if len(servers) != 1 || servers[0].As != way {
+			t.Errorf("%s: the servers of the recording are %+v", way, servers)
 		}
 	}
 }
