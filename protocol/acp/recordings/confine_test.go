@@ -80,7 +80,8 @@ func TestConfinement(t *testing.T) {
 func TestStandInWays(t *testing.T) {
 	for _, way := range canary.Ways {
 		line := `{"seq":1,"from":"editor","kind":"request","id":1,"method":"session/new",` +
-			`"msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"mcpServers":[{"name":"canary","command":"/c","args":[],` +
+			`"msg":{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"mcpServers":[` +
+			`{"name":"canary","command":"/c","args":[],` +
 			`"env":[{"name":"CANARY_TOKEN","value":"w"},{"name":"` + way + `","value":"1"}]}]}}}` + "\n"
 		log, err := transcript.Load(strings.NewReader(`{"acp-test":3}`+"\n"+line), acpframe.Classifier{})
 		if err != nil {
