@@ -147,7 +147,7 @@ var _ = Describe("prompt", func() {
 			Expect([]any{got.code, got.out}).To(Equal([]any{0, "I'll rename it.\nDone.\n"}))
 			Expect(got.err).To(MatchRegexp(`^\[session\] sess_\w+: new
 \[commands\] /status /tools /compact
-\[permission\] Write main\.go \(edit\): rejected, --write allows it
+\[permission\] Write main\.go \(edit\): rejected, use --write to allow it
 \[tool\] Write main\.go \(edit, failed\): the user rejected this
 $`))
 			Expect(filepath.Join(p.dir, "main.go")).NotTo(BeAnExistingFile())
@@ -346,8 +346,8 @@ $`))
 				asks(`{"toolCallId":"v","kind":"edit","content":[{"type":"diff","path":"'$PWD'/new/a",`+
 					`"newText":"x"}]}`), ends)
 			got := p.run("prompt", "--write", "x", "--", "./agent")
-			Expect(got.err).To(Equal("[session] s: new\n[permission] Run rm (execute): rejected, --yolo allows it\n" +
-				"[permission] Remove (delete): rejected, --yolo allows it\n[permission] v (edit): allowed once\n"))
+			Expect(got.err).To(Equal("[session] s: new\n[permission] Run rm (execute): rejected, use --yolo to allow it\n" +
+				"[permission] Remove (delete): rejected, use --yolo to allow it\n[permission] v (edit): allowed once\n"))
 			Expect(p.answers()[2]).To(ContainSubstring(`"optionId":"y"`))
 		})
 

@@ -204,7 +204,7 @@ var odd = []struct {
 	data       []byte
 	differs    bool // from the official decoder, on purpose
 }{
-	{"nothing", "it has no event", nil, false},
+	{"nothing", "the message has no event", nil, false},
 	{"text", "it is not a protobuf message", []byte("data: {}"), false},
 	{"an event without a base", "lacks base_event", message(3, message(2, "m")), false},
 	{"an event of another type", "its envelope holds a TEXT_MESSAGE_END, but its base_event has type number 0, " +
@@ -329,7 +329,7 @@ func TestBadFrames(t *testing.T) {
 			[]string{"RUN-FRAME The stream ended without RUN_FINISHED or RUN_ERROR; the official client calls that a " +
 				"success: the body ends within a frame: 12 bytes expected, 3 received."}},
 		"an empty frame": {join(start, make([]byte, 4), end), "",
-			[]string{"SSE-FORM A frame of the stream is not an event: it has no event."}},
+			[]string{"SSE-FORM A frame of the stream is not an event: the message has no event."}},
 		"a frame that is none": {join(start, []byte{0, 0, 0, 3, 'a', 'b', 'c'}, end), "",
 			[]string{"SSE-FORM A frame of the stream is not an event: it is not a protobuf message: field 12 has no " +
 				"value: unexpected EOF."}},

@@ -67,9 +67,9 @@ func (t *Client) refusal(call toolCall) string {
 	writes := edits || call.kind == "delete" || call.kind == "move" || len(call.diffs) > 0
 	switch {
 	case !t.options.Yolo && !t.options.Write && edits:
-		return "--write allows it"
+		return "use --write to allow it"
 	case !t.options.Yolo && !edits:
-		return "--yolo allows it"
+		return "use --yolo to allow it"
 	case writes && len(call.paths) == 0:
 		return "the call names no file"
 	case writes:

@@ -318,7 +318,7 @@ func (c *client) Served() (all []any) {
 // saw describes, in a message to the user, the events that the canaries have seen.
 func saw(seen []canary.Sighting) string {
 	if len(seen) == 0 {
-		return "the MCP server saw nothing: the agent did not start it, or not with the command it was given"
+		return "the MCP server saw nothing: the agent did not start the server, or not with the command from the editor"
 	}
 	var all []string
 	for _, s := range seen {

@@ -26,7 +26,7 @@ func Decode(data []byte) ([]byte, error) {
 			}
 			return nil
 		case of != nil && of != m:
-			return fmt.Errorf("it has two events, %s and %s", of.name, m.name)
+			return fmt.Errorf("the message has two events, %s and %s", of.name, m.name)
 		}
 		of, payload = m, append(payload, value...) // several parts of one event are joined
 		return nil
@@ -35,7 +35,7 @@ func Decode(data []byte) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case of == nil && other == 0:
-		return nil, fmt.Errorf("it has no event")
+		return nil, fmt.Errorf("the message has no event")
 	case of == nil:
 		return fmt.Appendf(nil, `{"type":"(field %d)"}`, other), nil
 	}
