@@ -12,10 +12,10 @@ import (
 // contextLines is the number of equal lines that Diff shows around a difference.
 const contextLines = 3
 
-// GoesOn reports whether want is the same conversation as got, but ends
-// earlier. Got must have the lines of want in their order. It may have more
-// lines only after the last act of the editor in want. There, a line of want
-// may also be only the beginning of a line of got.
+// GoesOn reports whether got begins with the conversation in want and then
+// continues. got must contain the lines of want in order. Up to the editor's
+// last act in want, got may have no other lines. After that act, a line of want
+// may also be the beginning of a line of got.
 func GoesOn(want, got string) bool {
 	rest := strings.Split(strings.TrimRight(want, "\n"), "\n")
 	acts := 0
@@ -48,7 +48,7 @@ func Diff(want, got string) string {
 	edits := udiff.Lines(want, got)
 	unified, err := udiff.ToUnifiedDiff("want", "got", want, edits, contextLines)
 	if err != nil {
-		// This cannot happen: the edits were made from these texts.
+		// This cannot happen, because edits was computed from want.
 		return fmt.Sprintf("-%s\n+%s\n", want, got)
 	}
 	var b strings.Builder
@@ -84,7 +84,8 @@ type Piece struct {
 // token matches a word, a run of spaces, a line break, or one other character.
 var token = lazy.Regexp(`\n|[^\S\n]+|[\pL\pN_]+|[^\s\pL\pN_]`)
 
-// Words compares two texts word by word. The pieces without '+' make up want, those without '-' make up got.
+// Words compares two texts word by word. All pieces except those with Op '+'
+// make up want; all except those with '-' make up got.
 func Words(want, got string) []Piece {
 	// udiff compares lines, so each word is put on its own line.
 	const newline = "\x00"

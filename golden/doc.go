@@ -1,4 +1,4 @@
-// Package golden compares the text of a run with a golden, which a reviewer has
-// read and a file keeps. A protocol's Renderer turns a transcript into text;
-// Mask and Line help it. Diff compares texts, Store keeps them.
+// Package golden compares the text of a run with a golden: a text in a file that a reviewer has approved. A
+// protocol's Renderer turns a transcript into text, with the help of Mask and Line. Diff compares texts. Store reads
+// and writes goldens.
 package golden

@@ -9,13 +9,13 @@ import (
 )
 
 // Line builds the text of one message from the members of its objects. Showing
-// a member marks it as taken. Rest shows the members that are not taken.
+// a member marks it as taken. Rest then shows the remaining members.
 type Line struct {
 	b    []byte
 	mask *Mask
 }
 
-// NewLine returns an empty line. The mask m changes the texts in it.
+// NewLine returns an empty line. The mask m replaces values in its text.
 func NewLine(m *Mask) *Line { return &Line{mask: m} }
 
 // String returns the line built so far.
@@ -37,19 +37,21 @@ func (l *Line) key(key string) {
 	l.b = append(l.b, '=')
 }
 
-// Pair appends key=value.
+// Pair appends key=value, after a space.
 func (l *Line) Pair(key string, v wire.Value) {
 	l.key(key)
 	l.b = compact(l.b, l.mask, key, v)
 }
 
-// Object is a value that a Line shows, with the keys of its taken members.
+// Object is a value that a Line shows. It remembers the keys of the members
+// that were taken.
 type Object struct {
 	Value wire.Value
 	taken *[]string
 }
 
-// Open returns an Object for a value, usually an object. No member is taken.
+// Open returns an Object for a value, usually a JSON object, without taken
+// members.
 func Open(v wire.Value) Object {
 	taken := make([]string, 0, 8)
 	return Object{v, &taken}
@@ -68,8 +70,8 @@ func (o Object) Take(key string) wire.Value {
 
 func (o Object) took(key string) bool { return slices.Contains(*o.taken, key) }
 
-// Bare shows a string of a fixed vocabulary as a word, without its key. It shows
-// any other value with its key.
+// Bare shows a string without its key if vocabulary contains it. It shows any
+// other value as key=value.
 func (l *Line) Bare(o Object, key string, vocabulary ...string) {
 	v := o.Take(key)
 	if i := slices.IndexFunc(vocabulary, v.Is); i >= 0 {
@@ -79,7 +81,8 @@ func (l *Line) Bare(o Object, key string, vocabulary ...string) {
 	l.Known(key, v)
 }
 
-// Known shows a member as key=value, if the member exists.
+// Known shows a member as key=value. It shows nothing if the member is missing
+// or the mask hides it.
 func (l *Line) Known(key string, v wire.Value) {
 	if v.Exists() && !l.mask.Hides(key) {
 		l.Pair(key, v)
@@ -87,7 +90,7 @@ func (l *Line) Known(key string, v wire.Value) {
 }
 
 // Formed shows a string without its key, formatted by form. It shows any other
-// value with its key.
+// value as key=value.
 func (l *Line) Formed(o Object, key string, form func(string) string) {
 	if v := o.Take(key); v.Kind() == wire.String {
 		l.Word(form(v.Str()))
@@ -106,7 +109,7 @@ func (l *Line) Path(o Object, key string) {
 	l.Formed(o, key, func(s string) string { return PathText(l.mask.Text(s)) })
 }
 
-// ID shows an id as the label of its class, without its key.
+// ID shows an id without its key, as a label with the name of its class.
 func (l *Line) ID(o Object, key string, class IDClass) {
 	l.Formed(o, key, func(s string) string { return l.mask.ID(class, s) })
 }
@@ -123,8 +126,8 @@ func (l *Line) Keys(o Object, keys ...string) {
 	}
 }
 
-// Rest shows the members that are not taken: unknown members, and all but the
-// last of duplicate keys.
+// Rest shows the members that are not taken. These are unknown members. Of
+// duplicate keys, it also shows all members but the last.
 func (l *Line) Rest(o Object) {
 	switch kind := o.Value.Kind(); {
 	case kind == wire.Missing, kind == wire.Object && len(*o.taken) == o.Value.Len(): // all members were taken
@@ -144,7 +147,7 @@ func (l *Line) Rest(o Object) {
 	}
 }
 
-// Envelope shows members of the message that are not part of JSON-RPC.
+// Envelope shows the members of a message that are not part of JSON-RPC.
 func (l *Line) Envelope(v wire.Value) {
 	o := Open(v)
 	for _, key := range []string{"jsonrpc", "id", "method", "params", "result", "error"} {
@@ -154,7 +157,7 @@ func (l *Line) Envelope(v wire.Value) {
 }
 
 // Arrow returns the arrow for the sender of a frame: --> for the editor, <--
-// for any other.
+// for any other sender.
 func Arrow(s transcript.Source) string {
 	if s == transcript.Editor {
 		return "-->"
@@ -175,8 +178,8 @@ func (l *Line) Malformed(e transcript.Entry) {
 	}
 }
 
-// List shows the items of an array with show: a single item alone, others in
-// brackets. It shows any other value with its key.
+// List shows each item of an array with show. It puts brackets around the items
+// unless there is exactly one. It shows any other value as key=value.
 func (l *Line) List(key string, v wire.Value, show func(wire.Value)) {
 	if v.Kind() != wire.Array {
 		l.Known(key, v)
@@ -208,12 +211,12 @@ func (l *Line) Bracketed(v wire.Value, separator string, show func(wire.Value)) 
 	l.b = append(before, ']')
 }
 
-// Several shows an array in brackets, however many items it has.
+// Several shows an array in brackets, even if it has only one item.
 func (l *Line) Several(o Object, key string, show func(wire.Value)) {
 	l.Separated(o, key, ", ", show)
 }
 
-// Separated is like Several, with another separator.
+// Separated is like Several, with a given separator instead of a comma.
 func (l *Line) Separated(o Object, key, separator string, show func(wire.Value)) {
 	v := o.Take(key)
 	if v.Kind() != wire.Array {
@@ -229,8 +232,8 @@ func (l *Line) Separated(o Object, key, separator string, show func(wire.Value))
 	})
 }
 
-// Event returns the text of an entry that is not a frame, for users, on one
-// line.
+// Event returns a one-line description, for users, of an entry that is not a
+// frame.
 func Event(e transcript.Entry) string {
 	l := NewLine(PlainMask())
 	switch {
@@ -259,7 +262,8 @@ func Event(e transcript.Entry) string {
 	return l.String()
 }
 
-// Process returns the text of an event of the agent's process.
+// Process appends a description of an event of the agent's process, and returns
+// the line.
 func (l *Line) Process(e transcript.Entry) string {
 	switch e.Kind {
 	case transcript.StdinClosed:
@@ -285,10 +289,10 @@ func (l *Line) Details(v wire.Value) {
 	}
 }
 
-// Members shows the members of an object that were not taken as key=value, sorted
-// by key, and marks them as taken.
+// Members shows the members of an object that are not taken as key=value,
+// sorted by key. It marks them as taken.
 func (l *Line) Members(o Object) {
-	before := Object{taken: new(slices.Clone(*o.taken))} // looking up many members among few taken ones stays fast
+	before := Object{taken: new(slices.Clone(*o.taken))} // the copy stays short, so that looking up many members is fast
 	last := ""
 	for i, m := range sortedMembers(o.Value) {
 		if !before.took(m.key) && (i == 0 || m.key != last) {
@@ -305,8 +309,8 @@ func (l *Line) Member(key string, v wire.Value) {
 	l.Append("", key, v)
 }
 
-// Append appends text without a space before it, then a value, formatted as the
-// value of a key.
+// Append appends text without a space before it, and then a value, formatted as
+// the value of a key.
 func (l *Line) Append(text, key string, v wire.Value) {
 	l.b = compact(append(l.b, text...), l.mask, key, v)
 }

@@ -14,38 +14,37 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Replacement masks a text that one agent prints differently in each run. With
-// is the new text, which may name groups of the pattern ("$1").
+// Replacement masks a text that one agent prints differently in each run. With replaces each match of Pattern, and
+// may refer to its groups ("$1").
 type Replacement struct {
 	Pattern *regexp.Regexp
 	With    string
 }
 
-// IDClass is the kind of object that an opaque id names. It is the first part
-// of the label of the id.
+// IDClass is the kind of object that an opaque id refers to. The label of an id begins with its class.
 type IDClass string
 
 const uuid IDClass = "uuid"
 
-// Mask replaces text that differs from run to run. It numbers ids in the order
-// in which it shows them, so call it in the order of the text.
+// Mask replaces text that differs from run to run. It numbers ids in the order of its calls, so the calls must follow
+// the order of the text.
 type Mask struct {
 	plain    bool // the mask changes nothing
-	blind    bool // ids have no numbers, so text does not depend on what was shown before
+	blind    bool // ids have no numbers, so the text does not depend on earlier calls
 	dirs     []directory
 	replace  []Replacement
 	values   []string
 	without  []string
 	software []string           // members that describe a program and its version
-	inside   []string           // ids to replace inside other text too, longest first
-	classes  map[string]IDClass // class of each string that is known to be an id
+	inside   []string           // ids that are also replaced inside other text, longest first
+	classes  map[string]IDClass // class of each string that is an id
 	labels   map[IDClass]map[string]string
 }
 
 type directory struct{ path, name string }
 
-// NewMask returns a mask that knows no ids yet. software names the members that
-// describe a program. The mask hides the versions in them.
+// NewMask returns a mask without known ids. software names the members that describe a program; the mask hides
+// versions in them.
 func NewMask(o Options, software ...string) *Mask {
 	m := &Mask{software: software, replace: o.Replace, values: o.Values, without: o.Without, classes: map[string]IDClass{},
 		labels: map[IDClass]map[string]string{}}
@@ -54,8 +53,8 @@ func NewMask(o Options, software ...string) *Mask {
 			continue
 		}
 		m.dirs = append(m.dirs, p)
-		// Some agents write an absolute path without its leading slash. A single word is not replaced, because it may
-		// be any word.
+		// Some agents write an absolute path without its leading slash. Such a path is masked only if it contains another
+		// slash, because a single word may occur anywhere.
 		if rest, ok := strings.CutPrefix(p.path, "/"); ok && strings.Contains(rest, "/") {
 			m.dirs = append(m.dirs, directory{rest, strings.TrimPrefix(p.name, "$")})
 		}
@@ -64,7 +63,7 @@ func NewMask(o Options, software ...string) *Mask {
 			m.dirs = append(m.dirs, directory{u, p.name})
 		}
 	}
-	// The workspace may lie inside the temporary directory.
+	// Longer paths first, because the workspace may lie inside the temporary directory.
 	sort.SliceStable(m.dirs, func(i, j int) bool { return len(m.dirs[i].path) > len(m.dirs[j].path) })
 	return m
 }
@@ -72,24 +71,24 @@ func NewMask(o Options, software ...string) *Mask {
 // PlainMask returns a mask that changes nothing.
 func PlainMask() *Mask { return &Mask{plain: true} }
 
-// BlindMask returns a mask that shows ids without their numbers.
+// BlindMask returns a mask that shows only the class of an id, without a number.
 func BlindMask() *Mask { return &Mask{blind: true, classes: map[string]IDClass{}} }
 
 // Plain reports whether the mask changes nothing.
 func (m *Mask) Plain() bool { return m.plain }
 
-// Hides reports whether a member is left out of the text.
+// Hides reports whether the text omits a member.
 func (m *Mask) Hides(key string) bool { return !m.plain && slices.Contains(m.without, key) }
 
-// Blinded returns a copy of the mask without numbers, for sort keys.
+// Blinded returns a copy of the mask that shows ids without numbers. Its text is suitable as a sort key.
 func (m *Mask) Blinded() *Mask {
 	other := *m
 	other.blind = true
 	return &other
 }
 
-// LearnInside marks a string as an id that is replaced inside other text too.
-// Short ids are not replaced there, because they may be ordinary words.
+// LearnInside marks a string as an id that is also replaced inside other text. Ids shorter than 6 bytes are replaced
+// only as whole strings, because they may be ordinary words.
 func (m *Mask) LearnInside(class IDClass, id string) {
 	m.Learn(class, id)
 	const shortest = 6
@@ -100,14 +99,14 @@ func (m *Mask) LearnInside(class IDClass, id string) {
 	m.inside = slices.Insert(m.inside, at, id)
 }
 
-// Learn marks a string as an id, replaced only where it is a whole string.
+// Learn marks a string as an id. It is replaced only where a whole string equals it.
 func (m *Mask) Learn(class IDClass, id string) {
 	if _, known := m.classes[id]; !known && id != "" {
 		m.classes[id] = class
 	}
 }
 
-// ID returns the label of an id, numbered by first use: "call#1".
+// ID returns the label of an id: its class and a number in order of first use, such as "call#1".
 func (m *Mask) ID(class IDClass, id string) string {
 	if m.plain {
 		return PathText(id)
@@ -135,7 +134,7 @@ var (
 	digits = lazy.Regexp(`\d+`)
 )
 
-// Text returns s with all parts replaced that differ from run to run.
+// Text returns s with placeholders for all parts that differ from run to run.
 func (m *Mask) Text(s string) string {
 	if m.plain || s == "" {
 		return s
@@ -192,13 +191,12 @@ func hasDigits(s string, wanted int) bool {
 	return n == wanted
 }
 
-// epochMillis reports whether a run of digits is a time in milliseconds since
-// 1970, between 2017 and 2033.
+// epochMillis reports whether a run of digits is a Unix time in milliseconds between 2017 and 2033.
 func epochMillis(n string) bool {
 	return len(n) == millisDigits && n[0] == '1' && '5' <= n[1] && n[1] <= '9'
 }
 
-// number returns a JSON number as the text shows it under a key.
+// number returns a JSON number, or a placeholder if numbers under this key differ from run to run.
 func (m *Mask) number(key, raw string) string {
 	switch {
 	case m.plain:
@@ -210,9 +208,8 @@ func (m *Mask) number(key, raw string) string {
 	return raw
 }
 
-// volatile reports whether the number under a key is a time, a duration or a
-// process id, which differ in each run. It is called for each member, so it uses
-// no regular expression.
+// volatile reports whether the name of a member means a time, a duration or a process id, which differ in each run.
+// It runs for every member, so for speed it uses no regular expression.
 func volatile(key string) bool {
 	for _, end := range []string{"At", "_at", "_at_ms", "AtMs"} {
 		if len(key) > len(end) && strings.HasSuffix(key, end) {
@@ -234,8 +231,8 @@ func volatile(key string) bool {
 		func(what string) bool { return strings.HasSuffix(key, what) })
 }
 
-// replacePath replaces a directory where it is a whole path or the beginning of
-// one. It does not replace /tmp/work in /tmp/workshop or in /var/tmp/work.
+// replacePath replaces a directory if it is a whole path or its first part. For /tmp/work it replaces neither
+// /tmp/workshop nor /var/tmp/work.
 func replacePath(s string, p directory) string {
 	if !strings.Contains(s, p.path) {
 		return s

@@ -8,46 +8,48 @@ import (
 
 // Renderer turns the entries of one protocol into text.
 type Renderer interface {
-	// Render returns the text of entries for comparison, one line each. Its
-	// canonical form is the same for two runs if they differ only by an
-	// interleaving that the protocol allows, and different for any other two.
+	// Render returns the text of entries for comparison, one entry per line. The
+	// canonical form of two runs is the same if and only if they differ at most by
+	// an interleaving that the protocol allows.
 	Render(entries iter.Seq[transcript.Entry], o Options) string
-	// Line returns the text of a single entry, from any source, on one line for
-	// users. Ids, paths and times are unchanged.
+	// Line returns one line of text for users about an entry from any source. It
+	// does not mask ids, paths and times.
 	Line(e transcript.Entry) string
 }
 
 // Surveyor is a Renderer that must see all entries before it renders the first.
-// A reader can show it the entries while it reads a transcript file: see takes
-// the entries as transcript.Shown yields them. Later, surveyed renders them.
+// Survey lets a reader do this while it reads a transcript. The reader passes
+// each entry that transcript.Shown yields to see. It then renders the entries
+// with surveyed.
 type Surveyor interface {
 	Survey() (see func(transcript.Entry), surveyed Renderer)
 }
 
-// Options are the settings of Render. The zero value gives the canonical form.
-// It masks values that differ in each run: ids, times, software versions.
+// Options are the settings of Render. The zero value selects the canonical
+// form, which masks ids, times and software versions.
 type Options struct {
-	// Exact keeps every chunk and the order of arrival.
+	// Exact keeps every chunk of a message, and the order in which frames arrived.
 	Exact bool
-	// Work, Home and Temp are directories shown as $WORK, $HOME and $TMP. Root is
-	// the directory that holds them, shown as $RUN. A path without its leading
-	// slash begins with WORK, HOME, TMP or RUN instead.
+	// Work, Home and Temp are directories that are shown as $WORK, $HOME and $TMP.
+	// Root is their parent directory, shown as $RUN. In a path without its leading
+	// slash, the name has no "$".
 	Work, Home, Temp, Root string
-	// Replace masks text that one agent prints differently in each run. It is
-	// applied after directories and session ids have been replaced.
+	// Replace masks text that one agent prints differently in each run. It applies
+	// after directories and session ids have been replaced.
 	Replace []Replacement
-	// Unordered lists kinds of updates ("session_info_update") or methods of
-	// other notifications, with * and ?, whose order the profile declares free.
-	// They are shown at the end, sorted.
+	// Unordered lists updates and notifications that may come in any order: kinds
+	// of updates ("session_info_update") or methods of other notifications. * and
+	// ? are wildcards. These entries are shown sorted, at the end.
 	Unordered []string
-	// Omit lists kinds or methods, in the same format, that are not shown.
+	// Omit lists kinds or methods that are not shown. It has the same format as
+	// Unordered.
 	Omit []string
-	// Values names members whose value one agent changes in each run. The text
-	// shows them as <any>.
+	// Values lists members whose values one agent changes in each run. The text
+	// shows the values as <any>.
 	Values []string
-	// Without names members that are not shown in any object.
+	// Without lists members that are omitted from every object.
 	Without []string
-	// MergeCalls shows each tool call as one line, where it first appears, with
-	// the content of all its updates.
+	// MergeCalls shows a tool call as one line at its first appearance. The line
+	// has the content of all updates of the call.
 	MergeCalls bool
 }

@@ -29,8 +29,8 @@ type Store struct {
 func Name(agent, scenario string) string { return agent + "/" + scenario + extension }
 
 // Read returns the golden of a scenario and its source: the path of a file, or
-// "embedded:" and a name. The error is fs.ErrNotExist if there is no golden;
-// any other error explains why the file could not be read.
+// "embedded:" and a name. If there is no golden, the error wraps
+// fs.ErrNotExist. Any other error means that the golden could not be read.
 func (s Store) Read(agent, scenario string) (text, source string, err error) {
 	name, err := safeName(agent, scenario)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s Store) Read(agent, scenario string) (text, source string, err error) {
 // normal undoes git's conversion of line ends on Windows.
 func normal(data []byte) string { return strings.ReplaceAll(string(data), "\r\n", "\n") }
 
-// Write writes a golden into Dir, completely or not at all.
+// Write writes a golden into Dir atomically.
 func (s Store) Write(agent, scenario, text string) error {
 	name, err := safeName(agent, scenario)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s Store) Write(agent, scenario, text string) error {
 	return nil
 }
 
-// Remove removes a golden from Dir. It returns an error if the golden is only
-// embedded.
+// Remove removes a golden from Dir. It returns an error if Dir has no such
+// golden, even if Embedded has it.
 func (s Store) Remove(agent, scenario string) error {
 	name, err := safeName(agent, scenario)
 	if err == nil {
@@ -117,8 +117,8 @@ func (s Store) in(do func(*os.Root) error) error {
 	return do(root)
 }
 
-// List returns the scenarios that have a golden for the agent, in Dir or
-// Embedded, sorted.
+// List returns the sorted ids of the scenarios that have a golden for the agent
+// in Dir or Embedded.
 func (s Store) List(agent string) []string {
 	var all []string
 	for _, root := range s.roots() {
@@ -126,8 +126,8 @@ func (s Store) List(agent string) []string {
 		if err != nil {
 			continue
 		}
-		// A directory that cannot be read counts as empty. Read returns the
-		// error if a golden in it is needed.
+		// A directory that cannot be read counts as empty. Read will return the error
+		// if a golden in it is needed.
 		_ = fs.WalkDir(sub, ".", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && strings.HasSuffix(name, extension) {
 				all = append(all, strings.TrimSuffix(name, extension))
@@ -163,6 +163,6 @@ func safeName(agent, scenario string) (string, error) {
 //go:embed reference reference-acp-v2 reference-ag-ui
 var shipped embed.FS
 
-// Shipped returns the goldens of the reference agent for the suites in this
-// program, for Store.Embedded. It is read-only.
+// Shipped returns the goldens of the reference agent for the shipped suites. It
+// is a value for Store.Embedded.
 func Shipped() fs.FS { return shipped }

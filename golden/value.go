@@ -12,14 +12,14 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Text of up to whole bytes is shown completely. Of longer text, the first head
-// characters are shown, with size and hash.
+// Text of at most whole bytes is shown completely. Longer text is cut after
+// head characters, and its size and hash are added.
 const (
 	whole = 400
 	head  = 200
 )
 
-// Quote returns text in quotes on one line. It cuts long text and adds its
+// Quote returns text in quotes on one line. It cuts long text and appends its
 // digest.
 func Quote(s string) string {
 	if len(s) <= whole {
@@ -33,7 +33,7 @@ func Quote(s string) string {
 	return strconv.Quote(s[:cut]+"…") + " " + Digest(s)
 }
 
-// Digest returns the size and the beginning of the hash of text.
+// Digest returns the size of text and the first bytes of its SHA-256 hash.
 func Digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return thousands(len(s)) + " bytes sha256:" + hex.EncodeToString(sum[:4])
@@ -47,8 +47,8 @@ func thousands(n int) string {
 	return s
 }
 
-// IsWord reports whether s can be shown without quotes and still be read as
-// text.
+// IsWord reports whether s is unambiguous without quotes: letters, digits, "_"
+// and "-", beginning with a letter or "_".
 func IsWord(s string) bool {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -76,9 +76,9 @@ func PathText(s string) string {
 	return s
 }
 
-// compact appends a complete JSON value on one line. It sorts keys, because
+// compact appends a JSON value in full, on one line. It sorts keys, because
 // their order has no meaning, and adds quotes only where needed. key is the
-// member that holds the value.
+// name of the member with this value.
 func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 	if key != "" && !m.plain && slices.Contains(m.values, key) {
 		return append(b, "<any>"...)
@@ -115,7 +115,7 @@ func compact(b []byte, m *Mask, key string, v wire.Value) []byte {
 	return append(b, v.Raw()...)
 }
 
-// separated appends a comma unless the next entry is the first.
+// separated appends a comma, except on the first call with first set.
 func separated(b []byte, first *bool) []byte {
 	if !*first {
 		b = append(b, ", "...)
@@ -135,20 +135,20 @@ func (m *Mask) str(b []byte, key, s string) []byte {
 	return append(b, Quote(m.Text(s))...)
 }
 
-// under returns the key that decides how to mask the value of member, inside
-// the value of key.
+// under returns the key that decides how the value of member is masked. key is
+// the name of the enclosing object.
 func (m *Mask) under(key, member string) string {
 	switch {
 	case volatile(key):
-		return key // a duration given in parts
+		return key // a duration in parts, such as {secs, nanos}
 	case member == "version" && slices.Contains(m.software, key):
 		return softwareVersion
 	}
 	return member
 }
 
-// softwareVersion is used as the key of a program's version, which is masked.
-// No real key can be equal to it.
+// softwareVersion is a key for the version of a program, which is masked. Its
+// NUL byte keeps it distinct from real keys.
 const softwareVersion = "\x00version"
 
 type member struct {

@@ -18,24 +18,25 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Sight is the part of an agent's frame that an editor shows its user. The zero Sight shows nothing.
+// Sight describes the part of an agent's frame that an editor shows to its user. The zero Sight means that the editor
+// shows nothing.
 type Sight struct {
-	Text string // a piece of the agent's text, as it was sent
-	Call string // the id of a tool call that begins
-	Ask  string // the id of the tool call that a permission is asked for
+	Text string // a piece of the agent's text, unchanged
+	Call string // the id of a new tool call
+	Ask  string // the id of the tool call that needs permission
 }
 
-// EnvSeen is the environment variable that names the file of an editor's account.
+// EnvSeen is the environment variable with the path of an editor's account.
 const EnvSeen = "ACP_TEST_SEEN"
 
-// Account is an editor's report of what its user saw: JSON Lines, described in docs/editors.md.
+// Account is an editor's report of what its user saw. The format is JSON Lines, described in docs/editors.md.
 type Account struct {
 	tells      map[string]bool
-	text       map[string]string // by session, without white space
+	text       map[string]string // the text shown in each session, without white space
 	call, asks map[[2]string]bool
 }
 
-// accounts are the kinds of statements in an account, each with the sentence that its check judges.
+// accounts lists the kinds of statements in an account, each with the title of its check.
 var accounts = []struct{ kind, title string }{
 	{"text", "A user sees what the agent says, whole, in its order and in its session."},
 	{"calls", "A user sees each tool call in its session."},
@@ -82,7 +83,7 @@ func ReadAccount(r io.Reader) (*Account, error) {
 	return a, nil
 }
 
-// read adds a line to the account. It reports whether the line is valid.
+// read adds a line to the account and reports whether the line is valid.
 func (a *Account) read(v wire.Value) bool {
 	for kind := range v.Get("tells").Items() {
 		if !slices.ContainsFunc(accounts, func(x struct{ kind, title string }) bool { return kind.Is(x.kind) }) {
@@ -104,7 +105,7 @@ func (a *Account) read(v wire.Value) bool {
 	return known
 }
 
-// dense returns a text without white space, which editors wrap and trim.
+// dense returns a text without white space, because editors wrap and trim text.
 func dense(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {
@@ -114,7 +115,7 @@ func dense(text string) string {
 	}, text)
 }
 
-// due is a text, tool call or question from the agent that the editor's user should have seen.
+// due is a text, tool call or permission request of the agent that the editor should have shown to its user.
 type due struct {
 	session, what string
 	log           *transcript.Transcript
@@ -122,8 +123,9 @@ type due struct {
 	optional      bool
 }
 
-// dues returns the dues of one kind on all given connections. A due outside of a turn or load, or after its cancel, is
-// optional. left reports whether the editor or the agent left during a turn.
+// dues returns all texts, tool calls or permission requests (kind) that the editor should have shown, from all
+// sessions. An item is optional if it came outside of a turn or load, or after the turn was cancelled. left reports
+// whether the editor or the agent exited during a turn.
 func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	for _, s := range sessions {
 		open := j.requests()
@@ -154,7 +156,7 @@ func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	return all, left
 }
 
-// unended reports whether a turn was open at the end of the log.
+// unended reports whether a turn was still running at the end of the log.
 func (j Judge) unended(t *transcript.Transcript) bool {
 	open := j.requests()
 	for e := range t.All() {
@@ -163,14 +165,15 @@ func (j Judge) unended(t *transcript.Transcript) bool {
 	return len(open.prompted(t, "")) > 0
 }
 
-// answered reports whether the editor answered the agent's request seq with a result, not an error.
+// answered reports whether the editor answered the agent's request seq with a result instead of an error.
 func answered(t *transcript.Transcript, seq int) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor && e.Ref == seq && e.JSON().Get("result").Exists()
 	})
 }
 
-// accounted returns checks that compare an account with the agent's frames.
+// accounted returns the checks that compare an account with the agent's frames. It makes no check for a kind of
+// statement that the account does not declare.
 func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []results.Check) {
 	for _, x := range accounts {
 		if !a.tells[x.kind] {
@@ -181,7 +184,7 @@ func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []re
 		all, left := j.dues(sessions, x.kind)
 		missed, observed := a.missed(x.kind, all, left)
 		if len(all) == 0 && observed == "" {
-			continue // the agent sent nothing of the kind
+			continue // the agent sent nothing of this kind
 		}
 		if observed != "" {
 			k.Verdict, k.Failure = results.Fail, &transcript.Failure{Expected: []string{x.title}, Observed: observed}
@@ -194,8 +197,8 @@ func (j Judge) accounted(id string, a *Account, sessions []Session) (checks []re
 	return checks
 }
 
-// missed returns the first due that the user did not see as it was sent, and a description of what was seen instead.
-// The description is "" if the user saw everything.
+// missed returns the first due that the user did not see as the agent sent it. It also describes what the user saw
+// instead. The description is "" if the user saw everything.
 func (a *Account) missed(kind string, all []due, left bool) (due, string) {
 	seen, rest := map[string]map[[2]string]bool{"calls": a.call, "asks": a.asks}[kind], map[string]string{}
 	if kind == "text" {

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Judged is the side under test: findings about the other side are left out.
+// Judged is the side under test. Findings about the other side are dropped.
 type Judged uint8
 
 // The sides.
@@ -30,49 +30,50 @@ type Judge struct {
 	Text     golden.Renderer
 }
 
-// Check judges a complete transcript by the rules alone.
+// Check judges a complete transcript by the rules only, without a script or golden.
 func (j Judge) Check(id string, t *transcript.Transcript) results.Result {
 	c := j.Checking()
 	c.told = j.telling(t, c.checker.Observe)
 	return c.Result(id, t)
 }
 
-// Checking is Check for a transcript that is still being read.
+// Checking judges a transcript by the rules while the transcript is still being read.
 type Checking struct {
 	judge   Judge
 	checker *rules.Checker
 	told    account
 }
 
-// Checking returns a Checking for a new transcript. The caller then passes each entry to See.
+// Checking starts the judgment of a transcript that is still being read. The caller must pass each entry to See and
+// then call Result.
 func (j Judge) Checking() *Checking {
 	return &Checking{judge: j, checker: j.Rules.NewChecker(rules.Config{Severity: j.Severity})}
 }
 
-// See judges the next entry, as Shown yields it.
+// See judges the next entry. Entries must come in the order of transcript.Shown.
 func (c *Checking) See(e transcript.Entry) {
 	c.checker.Observe(e)
 	c.told.see(e, c.judge.Protocol)
 }
 
-// Result returns the result for a transcript. See must have been given all of its entries.
+// Result returns the result for t. The caller must have passed all entries of t to See.
 func (c *Checking) Result(id string, t *transcript.Transcript) results.Result {
 	res := results.Result{ID: id, File: id, Verdict: results.Pass, Started: t.Header().Started}
-	// A recording may end before its session did, so only a recorded exit of the agent is a clean end.
+	// A recording may end before its session. Therefore only a recorded exit of the agent counts as a clean end.
 	c.judge.conclude(&res, t, c.checker, rules.End{Clean: c.told.exited, Lacking: len(t.Skipped()) > 0}, c.told, Both)
 	return res
 }
 
 // account collects facts about a run from its transcript.
 type account struct {
-	frames, said   int // in all, and by the editor
+	frames, said   int // number of frames in all, and of the editor
 	last           time.Duration
 	agent, version string
 	client, of     string // the editor's name and version
 	exited         bool
 }
 
-// telling reads a transcript once, calls each with every entry, and returns the account of its run.
+// telling reads a transcript once. It calls each with every entry, and returns the facts about the run.
 func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) (a account) {
 	for e := range t.Shown() {
 		each(e)
@@ -81,7 +82,7 @@ func (j Judge) telling(t *transcript.Transcript, each func(transcript.Entry)) (a
 	return a
 }
 
-// see adds the next entry.
+// see adds the facts of the next entry.
 func (a *account) see(e transcript.Entry, p Protocol) {
 	a.last = e.At
 	switch {
@@ -102,7 +103,7 @@ func (a *account) see(e transcript.Entry, p Protocol) {
 	}
 }
 
-// conclude fills a result with the findings of the rules and with the account of the run.
+// conclude fills a result with the findings of the rules and the facts about the run.
 func (j Judge) conclude(res *results.Result, t *transcript.Transcript, c *rules.Checker, end rules.End,
 	told account, side Judged) {
 	for _, f := range c.Finish(end) {
@@ -133,7 +134,8 @@ func (j Judge) finding(f rules.Finding, t *transcript.Transcript) results.Findin
 	return out
 }
 
-// around returns the context of a finding as lines: the entries it names, and the frames right before the last one.
+// around returns the context of a finding, one entry per line: the entries in seqs, and the frames right before the
+// last of them.
 func around(text golden.Renderer, t *transcript.Transcript, seqs []int) []string {
 	if len(seqs) == 0 {
 		return nil
@@ -157,10 +159,10 @@ func around(text golden.Renderer, t *transcript.Transcript, seqs []int) []string
 	return lines
 }
 
-// shorten cuts a line to a length for failures.
+// shorten cuts a line to 200 bytes, for use in a failure.
 func shorten(s string) string { return wire.Clip(s, 200) }
 
-// Canonical returns the text of a recording for comparison: its frames, with directories masked.
+// Canonical returns the text of a recording for comparison. It contains only frames, and its directories are masked.
 func (j Judge) Canonical(t *transcript.Transcript) string {
 	return j.Text.Render(Frames(t), Masked(j.Protocol, t, golden.Options{}))
 }

@@ -22,24 +22,26 @@ import (
 // Session is the log of one connection of an editor to our agent.
 type Session struct {
 	Log *transcript.Transcript
-	// Left are processes of our agent that the editor left running when it ended.
+	// Left lists processes of our agent that were still running after the editor had ended.
 	Left []string
-	// Ended says how the editor ended if it may have left a turn open; "" if it ended properly or that is unknown.
+	// Ended describes how the editor ended, if it may have left a turn open. It is "" if the editor ended properly or
+	// the end is unknown.
 	Ended string
-	// Seen describes the editor's process, if acp-test started it.
+	// Seen describes the editor's process. It is nil if acp-test did not start the editor.
 	Seen *Seen
-	// Account is the editor's report of what its user saw, in the last of its sessions; nil if it made none.
+	// Account is the editor's report of what its user saw. Only the last of an editor's sessions has it; nil if the
+	// editor wrote none.
 	Account *Account
 }
 
-// Seen is the behavior of an editor's process, apart from its connections.
+// Seen describes the behavior of an editor's process outside of its connections.
 type Seen struct {
 	Printed string // the editor's output on stdout
-	Late    bool   // acp-test had to end it after the timeout
+	Late    bool   // acp-test had to kill it after the timeout
 }
 
-// Editor judges an editor by all its connections to our agent: by the rules for clients, and by the checks of the
-// script, which may be nil. A check covers all connections together.
+// Editor judges an editor by all its connections to our agent together. It applies the rules for clients, and the
+// checks of the script if script is not nil.
 func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions []Session) results.Result {
 	res.Verdict = results.Pass
 	if len(sessions) == 0 {
@@ -122,7 +124,8 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 	return k
 }
 
-// expect judges one expect line of a script. applies is false if the editor never reached the situation of the line.
+// expect judges one expect line of a script and describes what the editor did. applies is false if the editor never
+// reached the situation of the line.
 func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	switch x.What {
 	case "shown", "ended":
@@ -158,19 +161,19 @@ func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observe
 	return observed, counted(x.Count, c.matched) != x.Negate, true
 }
 
-// counting counts the frames that a line of a check matches.
+// counting counts the frames that match one expect line of a check.
 type counting struct {
 	judge Judge
 	of    *language.AgentExpectation
 
 	matched, seen int
-	others        []string // texts of the first frames that do not fit
-	asked         bool     // the request of the line was sent
+	others        []string // texts of the first frames that do not match
+	asked         bool     // our agent sent the request that the line names
 	gone          bool     // the editor left before it could answer the request
-	granted       bool     // the request that where= names has a result
+	granted       bool     // the editor answered the request of where= with a result
 }
 
-// see counts one entry of a session's log.
+// see counts one entry of a session's log, if the line is about entries of this kind.
 func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 	x := c.of
 	switch x.What {
@@ -198,7 +201,8 @@ func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 	}
 }
 
-// fits counts a frame and whether it fulfils the line's conditions. It keeps the texts of the first three that do not.
+// fits counts a frame that the line is about, and whether the frame meets the line's conditions. It keeps the texts
+// of the first three frames that do not.
 func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 	c.seen++
 	if c.judge.matches(c.of, log, e) {
@@ -208,7 +212,7 @@ func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 	}
 }
 
-// leftOpen judges whether requests of the editor were open when it left.
+// leftOpen judges a line about requests of the editor that were unanswered when the editor left.
 func (j Judge) leftOpen(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	for _, s := range sessions {
 		if open := j.openAtEnd(s.Log); len(open) > 0 {
@@ -218,7 +222,7 @@ func (j Judge) leftOpen(x *language.AgentExpectation, sessions []Session) (obser
 	return "no request of the editor was open when it left", x.Negate, true
 }
 
-// leftRunning judges whether processes of our agent outlived the editor.
+// leftRunning judges a line about processes of our agent that outlived the editor.
 func leftRunning(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	left := lists.Flat(sessions, func(s Session) []string { return s.Left })
 	if len(left) == 0 {
@@ -227,9 +231,10 @@ func leftRunning(x *language.AgentExpectation, sessions []Session) (observed str
 	return "left running: " + strings.Join(left, "; "), !x.Negate, true
 }
 
-// counted reports whether the count got satisfies the script's want: "2", ">=2", "<=2", or "" for at least one.
+// counted reports whether the number got meets the script's condition want: "2", ">=2", "<=2", or "" for at least
+// one.
 func counted(want string, got int) bool {
-	n, _ := strconv.Atoi(strings.TrimLeft(want, "<>=")) // the parser has checked want
+	n, _ := strconv.Atoi(strings.TrimLeft(want, "<>=")) // the parser has validated want
 	switch {
 	case want == "":
 		return got >= 1
@@ -241,7 +246,7 @@ func counted(want string, got int) bool {
 	return got == n
 }
 
-// ofItself judges the behavior of the editor's process, apart from its connections.
+// ofItself judges a line about the editor's process instead of its connections: its output or its exit.
 func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	seen := sessions[len(sessions)-1].Seen
 	switch {
@@ -262,10 +267,10 @@ func (j Judge) ofItself(x *language.AgentExpectation, sessions []Session) (obser
 	return "it printed " + strconv.Quote(shorten(seen.Printed)), text.MatchString(seen.Printed) != x.Negate, true
 }
 
-// requests are the open requests of an editor, by their Seq.
+// requests tracks the unanswered requests of an editor, by their Seq.
 type requests struct {
 	methods map[int]string
-	prompts map[int]bool // prompts that a frame other than the response completes
+	prompts map[int]bool // prompts that are completed by another frame than the response
 	of      Protocol
 }
 
@@ -273,7 +278,7 @@ func (j Judge) requests() *requests {
 	return &requests{methods: map[int]string{}, prompts: map[int]bool{}, of: j.Protocol}
 }
 
-// see updates the open requests with an entry.
+// see adds or removes requests according to an entry.
 func (r *requests) see(e transcript.Entry) {
 	switch {
 	case e.Source == transcript.Editor && e.Kind == transcript.Request:
@@ -288,7 +293,8 @@ func (r *requests) see(e transcript.Entry) {
 	}
 }
 
-// openAtEnd returns the methods of the editor's requests that were open when it closed the input of a living agent.
+// openAtEnd returns the methods of the editor's requests that were unanswered when the editor closed the agent's
+// input. It returns nil if the editor did not close the input.
 func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 	open := j.requests()
 	for e := range t.All() {
@@ -300,7 +306,8 @@ func (j Judge) openAtEnd(t *transcript.Transcript) []string {
 	return nil
 }
 
-// leftTurn reports whether an editor closed the input of a living agent in a turn that it had not cancelled.
+// leftTurn reports whether the editor closed the input of a running agent during a turn that the editor had not
+// cancelled.
 func (j Judge) leftTurn(t *transcript.Transcript) bool {
 	open := j.requests()
 	for e := range t.All() {
@@ -319,7 +326,8 @@ func (j Judge) leftTurn(t *transcript.Transcript) bool {
 	return false
 }
 
-// prompted returns the Seqs of open prompts in one session, or for "" in all.
+// prompted returns the Seqs of the unanswered prompts in one session. If session is "", it returns those of all
+// sessions.
 func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []int) {
 	for seq := range r.methods {
 		if _, prompt := r.of.Prompt(t.At(seq)); prompt && (session == "" || t.At(seq).Session == session) {
@@ -329,26 +337,26 @@ func (r *requests) prompted(t *transcript.Transcript, session string) (seqs []in
 	return seqs
 }
 
-// probe is the prefix of the methods of requests that check whether the connection is still open.
+// probe is the method prefix of requests by which our agent checks whether the connection is still open.
 const probe = "_acp-test/"
 
-// crossing is the maximum time between an agent's request and the end of its input at which the two may have crossed on
-// a busy machine.
+// crossing is the longest time after an agent's request in which the editor may close the input without having seen
+// the request. On a busy machine, the request and the close may cross.
 const crossing = time.Second
 
-// leftAtOnce reports whether the editor could not answer the request seq: the editor had closed the agent's input
-// before the request, or so soon after it that the two may have crossed. An editor without an open request may leave at
-// any time before the agent's next frame. An editor with an open turn must answer a probe: leaving the turn open means
-// that the editor lost the connection.
+// leftAtOnce reports whether the editor is excused for not answering the request seq, because it was leaving. That is
+// so if the editor closed the agent's input before the request, or so soon after it that the two may have crossed. An
+// editor without an unanswered request of its own may leave at any time before the agent's next frame. An editor with
+// an open turn must answer a probe: it lost the connection if it left the turn open.
 func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	open, asked, next := j.requests(), t.At(seq), false
 	for e := range t.All() {
 		switch {
 		case e.Source == transcript.Process && e.Kind == transcript.StdinClosed:
-			crossed := seq > 0 && (e.Seq < seq || e.At-asked.At < crossing) // 0 was written to an editor that read no more
+			crossed := seq > 0 && (e.Seq < seq || e.At-asked.At < crossing) // 0: written after the editor stopped reading
 			return len(open.methods) == 0 && !next || crossed && !strings.HasPrefix(asked.Method, probe)
 		case e.Source == transcript.Editor && e.Ref > seq:
-			return false // the editor has answered a later request, so it has read this one
+			return false // the editor answered a later request, so it has read this one
 		case e.Source == transcript.Agent && e.Seq > seq:
 			next = true
 		}
@@ -357,7 +365,8 @@ func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	return false
 }
 
-// leftUnread reports whether the editor closed the agent's output while the agent still owed it an answer.
+// leftUnread reports whether the editor stopped reading the agent's output while a request of the editor was
+// unanswered.
 func (j Judge) leftUnread(s Session) bool {
 	open := j.requests()
 	for e := range s.Log.All() {
@@ -369,8 +378,8 @@ func (j Judge) leftUnread(s Session) bool {
 	return false
 }
 
-// isAsked reports whether the agent's request seq has this name in the script. A note after the request holds the name.
-// It searches the whole log, because the editor's answer may come before the note.
+// isAsked reports whether the agent's request seq has this name in the script. The name is in a note that follows the
+// request. isAsked searches the whole log, because the editor's response may come before the note.
 func isAsked(t *transcript.Transcript, name string, seq int) bool {
 	for e := range t.All() {
 		if e.Source == transcript.Note && e.Kind == serve.Named && e.JSON().Get("name").Is(name) {
@@ -404,7 +413,7 @@ func (j Judge) matches(x *language.AgentExpectation, t *transcript.Transcript, e
 	return true
 }
 
-// field returns a value of an editor's frame, and whether the frame has it.
+// field returns the value at a path in an editor's frame. It reports false if the frame has no such value.
 func (j Judge) field(path string, t *transcript.Transcript, e transcript.Entry) (string, bool) {
 	v := e.JSON()
 	if path == "error" {
@@ -422,7 +431,7 @@ func (j Judge) field(path string, t *transcript.Transcript, e transcript.Entry) 
 	return "", false
 }
 
-// tail returns the last frames of the last session.
+// tail returns the texts of the last frames of the last session.
 func (j Judge) tail(sessions []Session) []string {
 	t := sessions[len(sessions)-1].Log
 	var lines []string

@@ -22,49 +22,49 @@ type Player struct {
 	Recording *transcript.Transcript
 	Protocol  Protocol
 	Mode      Mode // "" means Ordered
-	// Speed is how many times faster than recorded the editor acts. 0 acts at once, as soon as the frames that it
-	// reacted to have come.
+	// Speed is how many times faster than recorded the editor acts. With 0, the editor does each act as soon as the
+	// frames that it reacted to have arrived.
 	Speed float64
 	// Now and After are the clock for Speed; nil means the functions of package time.
 	Now   func() time.Time
 	After func(time.Duration) <-chan time.Time
-	// Work and Home are the directories that replace the recorded ones.
+	// Work and Home replace the directories of the recording.
 	Work, Home string
-	// Renamed are pairs of further texts in the recording, such as addresses of servers, and their replacements.
+	// Renamed lists further replacements for texts in the recording, such as addresses of servers.
 	Renamed [][2]string
-	// Patience is how long the replay waits without any frame before it does the next act anyway; 0 means 30 s.
+	// Patience is how long the replay waits without receiving a frame before it does the next act anyway; 0 means 30 s.
 	Patience time.Duration
-	// Start runs the agent of a connection.
+	// Start starts the agent for a connection.
 	Start func(ctx context.Context, conn int) (*transport.Agent, error)
-	// Prompting, if set, is called before each prompt is sent. n is the number of the prompt in the recording, from 1.
+	// Prompting, if set, is called before each prompt is sent. n counts the prompts in the recording, from 1.
 	Prompting func(session string, n int, text string)
-	// Gates are the points at which the recorded model was held. Release lets the model go on.
+	// Gates lists the points at which the recorded model waited. Release lets the model continue.
 	Gates   []fakellm.RecordedGate
 	Release func(gate string) error
-	// Confine, if set, returns the line that the agent gets instead of a line of the editor. A line for which it
-	// returns an error is not sent.
+	// Confine, if set, maps each line of the editor to the line that is sent to the agent. If it returns an error, no
+	// line is sent.
 	Confine func(line []byte) ([]byte, error)
 }
 
 // Played is the outcome of a replay.
 type Played struct {
-	// Missed are sentences about recorded acts that could not be repeated, and about acts of the agent that are not in
-	// the recording.
+	// Missed has sentences about differences: recorded acts that could not be repeated, and acts of the agent that are
+	// not in the recording.
 	Missed []string
-	// Altered are the editor's frames that Confine changed.
+	// Altered lists the editor's frames that Confine changed.
 	Altered []Altered
-	// Shutdowns are the ends of the agents, by connection.
+	// Shutdowns describes how each agent ended, in the order of the connections.
 	Shutdowns []transport.Shutdown
 }
 
-// Altered is a frame of the editor by its Seq in the recording and in the log of the replay.
+// Altered identifies a changed frame of the editor by its Seq in the recording and its Seq in the replay's log.
 type Altered struct{ Recorded, Sent int }
 
-// settle is how long a replay waits at the end for the agent's last recorded frames if none of them is an answer.
+// settle is how long a replay waits at its end for the agent's last recorded frames, if none of them is a response.
 const settle = 2 * time.Second
 
-// Play plays all connections of the recording, one after the other. The error is why an agent could not be started, or
-// the cause of ctx.
+// Play plays all connections of the recording, one after the other. It returns an error if an agent could not be
+// started or ctx ended.
 func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, error) {
 	conns := map[int]bool{}
 	for e := range Frames(p.Recording) {
@@ -91,23 +91,23 @@ func (p *Player) Play(ctx context.Context, log *transcript.Transcript) (Played, 
 	return s.played, nil
 }
 
-// playing is a replay under way.
+// playing is the state of a running replay.
 type playing struct {
 	*Player
 	log    *transcript.Transcript
 	played Played
-	wake   chan struct{} // receives after each change
+	wake   chan struct{} // receives a value after each change of the state
 	editor Editor
 	agent  *transport.Agent
 
-	mu       sync.Mutex // not held while the log is called
+	mu       sync.Mutex // never held during a call of the log
 	score    *score
 	count    *tally
 	names    *binding
-	sessions map[string]string  // recorded name of a live session
+	sessions map[string]string  // live session id -> recorded id
 	sending  *act               // the act whose frame is being sent
 	sent     map[int]*act       // by live Seq
-	extras   []transcript.Entry // requests that are not in the recording
+	extras   []transcript.Entry // live requests that are not in the recording
 	gone     bool
 }
 
@@ -125,7 +125,7 @@ func (s *playing) connection(ctx context.Context, conn int) error {
 	go func() {
 		<-agent.Exited()
 		s.mu.Lock()
-		s.gone = s.gone || s.score.conn == conn // the notice of the end may be late
+		s.gone = s.gone || s.score.conn == conn // the event for the end may come late
 		s.mu.Unlock()
 		s.nudge()
 	}()
@@ -141,7 +141,7 @@ func (s *playing) nudge() {
 	}
 }
 
-// perform does each act as soon as the frames that it waits for have come.
+// perform does each act as soon as the frames that it waits for have arrived.
 func (s *playing) perform(ctx context.Context) error {
 	quiet := time.NewTimer(s.Patience)
 	defer quiet.Stop()
@@ -190,8 +190,8 @@ func (s *playing) isGone() bool {
 	return s.gone
 }
 
-// next returns an act that may be done now, or how long the first act must still wait for the pace. left reports
-// whether any act is left.
+// next returns an act that can be done now. If there is none, wait is the shortest time until the pace allows one.
+// left reports whether any act remains.
 func (s *playing) next(now time.Time) (a *act, wait time.Duration, left bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,8 +224,8 @@ func (s *playing) next(now time.Time) (a *act, wait time.Duration, left bool) {
 	return nil, wait, left
 }
 
-// turnOf reports whether the i-th act may be done: all acts that must come before it are done. An answer need not wait
-// for other answers, because the order of the agent's requests is up to the agent.
+// turnOf reports whether the i-th act is next in order: all acts that must precede it are done. An answer need not
+// wait for other answers, because the agent decides the order of its requests.
 func (s *playing) turnOf(i int) bool {
 	a := s.score.acts[i]
 	for _, b := range s.score.acts[:i] {
@@ -241,7 +241,7 @@ func (s *playing) turnOf(i int) bool {
 	return true
 }
 
-// waits names a frame that the act still waits for, or returns "" if the act may be done.
+// waits names a frame that the act must still wait for, or returns "" if there is none.
 func (s *playing) waits(a *act) string {
 	if a.answers > 0 {
 		if q := s.askedBy(a); q == nil || q.live == 0 {
@@ -258,7 +258,7 @@ func (s *playing) waits(a *act) string {
 			continue
 		}
 		if _, phase, ok := strings.Cut(key, " in "); ok && s.count.over[phase] {
-			continue // the turn or load is over, so no further frame of it will come
+			continue // the turn or load is over, so it will send no further frames
 		}
 		return key
 	}
@@ -269,7 +269,8 @@ func (s *playing) askedBy(a *act) *asked {
 	return lists.First(s.score.requests, func(q *asked) bool { return q.entry.Seq == a.answers })
 }
 
-// void reports whether act a, an answer, is obsolete: its request has not come, and the turn of that request is over.
+// void reports whether an answer is obsolete: the live agent did not send the request, and the request's turn is
+// over. It is false for an act that is not an answer.
 func (s *playing) void(a *act) bool {
 	q := s.askedBy(a)
 	if a.answers == 0 || q == nil || q.live != 0 {
@@ -278,7 +279,7 @@ func (s *playing) void(a *act) bool {
 	return q.turn != "" && s.count.over[q.turn]
 }
 
-// abandon skips all remaining acts.
+// abandon marks all remaining acts as skipped. why is the reason.
 func (s *playing) abandon(why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,7 +291,8 @@ func (s *playing) abandon(why string) {
 	}
 }
 
-// force does the next act although the frames that it waits for have not come.
+// force allows the next act although the frames that it waits for have not arrived. It adds a sentence about each
+// such frame to Missed.
 func (s *playing) force() {
 	s.mu.Lock()
 	for i, a := range s.score.acts {
@@ -314,7 +316,7 @@ func (s *playing) force() {
 	s.mu.Unlock()
 }
 
-// finish waits for the agent's last recorded frames.
+// finish waits until the agent has sent its last recorded frames, has exited, or a timeout expires.
 func (s *playing) finish(ctx context.Context) error {
 	owed, last := time.NewTimer(s.Patience), time.NewTimer(settle)
 	defer owed.Stop()
@@ -340,8 +342,8 @@ func (s *playing) finish(ctx context.Context) error {
 	}
 }
 
-// lacking names a frame that the recorded agent sent and the live one has not sent yet, answers first. answer reports
-// whether it is an answer.
+// lacking names a frame that the recorded agent sent but the live agent has not sent yet. answer reports whether it
+// is a response. Responses come first. what is "" if no frame is missing.
 func (s *playing) lacking() (what string, answer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// do does an act. Most acts send a frame.
+// do performs an act. Most acts send a frame.
 func (s *playing) do(ctx context.Context, a *act) error {
 	if a.beside != "" {
 		return s.beside(ctx, a)
@@ -57,8 +57,8 @@ func (s *playing) do(ctx context.Context, a *act) error {
 	return err
 }
 
-// write writes a file for the agent, if the recorded editor did, so that later readers find the text. It writes
-// nothing outside of the workspace.
+// write writes a file that the agent asked for, if the recorded editor wrote it. Later reads then return the right
+// text. It writes nothing outside of the workspace.
 func (s *playing) write(a *act, request transcript.Entry) {
 	path, text, ok := s.Protocol.Writes(request)
 	if !ok || !a.entry.JSON().Get("result").Exists() {
@@ -67,19 +67,19 @@ func (s *playing) write(a *act, request transcript.Entry) {
 	if root, err := confined.Open(s.Work); err == nil {
 		defer root.Close()
 		if name, below := root.Rel(path); below {
-			_ = root.WriteFile(name, []byte(text), 0o644) // ignore the error: the recorded answer is sent in any case
+			_ = root.WriteFile(name, []byte(text), 0o644) // ignore the error: the recorded response is sent anyway
 		}
 	}
 }
 
-// liveName returns a text of the recording with the names of the live session.
+// liveName replaces recorded ids and paths in a text with those of the live session.
 func (s *playing) liveName(text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.names.text(text)
 }
 
-// nthPrompt returns the number of prompts in the recording up to an entry.
+// nthPrompt returns how many prompts of the editor the recording has up to and including the entry seq.
 func (s *playing) nthPrompt(seq int) (n int) {
 	for e := range s.Recording.Between(1, seq) {
 		if e.Source == transcript.Editor && isPrompt(s.Protocol, e) {
@@ -114,18 +114,18 @@ func describe(e transcript.Entry) string {
 	return e.Method
 }
 
-// beside is the kind of an act without a frame, such as ending the agent's input.
+// beside is the kind of an act that sends no frame, such as closing the agent's input.
 type beside string
 
 const (
-	release    beside = "release"     // lets the model go on
-	closeStdin beside = "close-stdin" // ends the agent's input
-	kill       beside = "kill"        // ends the agent
-	writeFile  beside = "write"       // writes a file, as the user did
+	release    beside = "release"     // lets the model continue
+	closeStdin beside = "close-stdin" // closes the agent's input
+	kill       beside = "kill"        // kills the agent
+	writeFile  beside = "write"       // writes a file that the user wrote
 	writeShape beside = "write-shape" // joins or splits later writes
 )
 
-// besides returns the acts without a frame in a recording, by the Seq of their entries.
+// besides returns the acts of a recording that send no frame, by the Seq of their entries.
 func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*act {
 	found := map[int][]*act{}
 	add := func(seq int, a *act) { found[seq] = append(found[seq], a) }
@@ -148,7 +148,7 @@ func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*
 		case e.Source == transcript.Process && e.Kind == transcript.Signalled && e.JSON().Get("signal").Is("SIGKILL"):
 			add(e.Seq, &act{beside: kill})
 		case e.Source == transcript.Agent && e.Frame() && closed[e.Conn] != nil:
-			// The agent sent frames after the end of its input, so this end is an act to repeat.
+			// The agent sent frames after its input was closed, so the close was an act to repeat.
 			add(closed[e.Conn].entry.Seq, closed[e.Conn])
 			delete(closed, e.Conn)
 		}
@@ -156,20 +156,20 @@ func besides(t *transcript.Transcript, gates []fakellm.RecordedGate) map[int][]*
 	return found
 }
 
-// held returns the tally key that counts how many times the model was held at a gate.
+// held returns the tally key under which replays count how often the model waited at a gate.
 func held(g fakellm.RecordedGate) string { return "the gate " + g.Name }
 
-// taken is how long a replay waits for the agent to read its input before it releases the model.
+// taken is the timeout for the agent to read its input before the replay releases the model.
 const taken = time.Second
 
-// beside performs an act without a frame.
+// beside performs an act that sends no frame.
 func (s *playing) beside(ctx context.Context, a *act) error {
 	s.mu.Lock()
 	a.done = true
 	s.mu.Unlock()
 	switch a.beside {
 	case release:
-		// Otherwise the model may continue before the agent has read the editor's earlier frames.
+		// The model must not continue before the agent has read the editor's earlier frames.
 		wait, cancel := context.WithTimeout(ctx, taken)
 		s.agent.Taken(wait)
 		cancel()
@@ -202,7 +202,7 @@ func (s *playing) beside(ctx context.Context, a *act) error {
 	return nil
 }
 
-// see records an entry of the live session. It runs under the lock of the log, in the log's order.
+// see records an entry of the live session. The log calls it with its lock held, in the order of the entries.
 func (s *playing) see(e transcript.Entry) {
 	if e.Kind != transcript.Gate && !e.Frame() {
 		return
@@ -226,7 +226,7 @@ func (s *playing) see(e transcript.Entry) {
 			s.sent[e.Seq] = a
 			s.count.sent(a.entry.Session, a.entry)
 			if a.lane != "" {
-				s.sessions[e.Session] = a.lane // also of a session that was opened by name
+				s.sessions[e.Session] = a.lane // needed also for a session that was opened by its id
 			}
 		}
 		return
@@ -251,7 +251,8 @@ func (s *playing) see(e transcript.Entry) {
 	s.nudge()
 }
 
-// recorded returns the recorded id of the session that has the id live now.
+// recorded returns the recorded id of the session with the given live id. It returns a live id that is not in the
+// recording unchanged.
 func (s *playing) recorded(live string) string {
 	if name, ok := s.sessions[live]; ok {
 		return name
@@ -259,7 +260,7 @@ func (s *playing) recorded(live string) string {
 	return live
 }
 
-// response binds the ids in a response, such as the id of a new session, to the recorded ids.
+// response maps the recorded ids in a response, such as the id of a new session, to the live ids.
 func (s *playing) response(a *act, e transcript.Entry) {
 	if live := s.Protocol.Facts(e); live.Opened != "" || live.Handed != "" {
 		for r := range s.Recording.From(a.entry.Seq) {
@@ -279,7 +280,8 @@ func (s *playing) response(a *act, e transcript.Entry) {
 	s.count.answered(a.entry.Seq, e)
 }
 
-// learn binds the ids of items: the n-th item of a live turn to the n-th of the recorded turn.
+// learn maps recorded ids of items such as tool calls to live ids: the n-th item of the recorded turn corresponds to
+// the n-th item of the live turn.
 func (s *playing) learn(session string, e transcript.Entry) {
 	live := s.count.opens(session, e)
 	if live == "" {
@@ -291,8 +293,8 @@ func (s *playing) learn(session string, e transcript.Entry) {
 	}
 }
 
-// match finds the recorded request that corresponds to a live request of the agent. It has the same session, method and
-// topic, or is the next one with that method.
+// match finds the recorded request that corresponds to a live request of the agent. It prefers a request with the
+// same session, method and topic. Otherwise it takes the next one of the same session and method.
 func (s *playing) match(session string, e transcript.Entry) {
 	back := s.names.reversed()
 	topic := back.text(s.Protocol.About(e))
@@ -315,8 +317,8 @@ func (s *playing) match(session string, e transcript.Entry) {
 	found.live = e.Seq
 }
 
-// answerExtras answers requests that are not in the recording: like the last recorded request of the same kind, else
-// with a refusal.
+// answerExtras answers requests that are not in the recording. It repeats the answer to the last recorded request
+// with the same method and topic. Without such a request, it sends a refusal.
 func (s *playing) answerExtras() {
 	s.mu.Lock()
 	extras := s.extras
@@ -334,6 +336,6 @@ func (s *playing) answerExtras() {
 		s.played.Missed = append(s.played.Missed, fmt.Sprintf("the agent's #%d (%s %s) is not in the recording", e.Seq,
 			e.Method, topic))
 		s.mu.Unlock()
-		_, _ = s.editor.Send(raw) // an agent that is gone needs no answer
+		_, _ = s.editor.Send(raw) // an agent that has exited needs no answer
 	}
 }

@@ -15,42 +15,44 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Protocol has the facts about a protocol that this package needs to read, replay and serve its recordings.
+// Protocol provides the facts about a protocol that are needed to read, replay and serve its recordings.
 type Protocol interface {
 	serve.Protocol
 	transcript.Classifier
-	// Version returns the version for the headers of transcripts.
+	// Version returns the protocol version to write in the headers of transcripts.
 	Version() string
 	// Facts returns the role of a frame in a replay.
 	Facts(e transcript.Entry) Facts
-	// About returns the topic of an agent's request. Requests with the same method and topic can stand for each other,
-	// whatever their order.
+	// About returns the topic of an agent's request. Requests with the same method and topic are interchangeable, in any
+	// order.
 	About(e transcript.Entry) string
-	// Sight returns the part of a frame that an editor shows its user.
+	// Sight returns the part of a frame that an editor shows to its user.
 	Sight(e transcript.Entry) Sight
-	// Adapt turns the recorded answer to request then into an answer to the live request now.
+	// Adapt turns an answer to the recorded request then into an answer to the live request now.
 	Adapt(answer []byte, then, now transcript.Entry) []byte
-	// Writes returns the file that a request of the agent asks the editor to write.
+	// Writes returns the path and text of a file that a request asks the editor to write. ok is false for any other
+	// request.
 	Writes(request transcript.Entry) (path, text string, ok bool)
-	// Refuse returns the answer to a request that is not in the recording. always says that it is refused even if the
-	// recording answers a similar request.
+	// Refuse returns the answer to a request that is not in the recording. If always is true, this answer must be used
+	// even if the recording answers a similar request.
 	Refuse(e transcript.Entry) (answer []byte, always bool)
-	// Improvise returns the frames that an agent sends for a request that is not in the recording.
+	// Improvise returns the frames with which an agent responds to a request that is not in the recording.
 	Improvise(e transcript.Entry) [][]byte
-	// EndTurn returns the answer to a prompt, changed to end a cancelled turn or, if cancelled is false, a completed
-	// one.
+	// EndTurn changes the answer to a prompt so that it ends a cancelled turn if cancelled is true, or a completed turn
+	// if it is false.
 	EndTurn(answer []byte, cancelled bool) []byte
-	// Side returns which side sends requests and notifications with a method, "" if the protocol has no such method.
+	// Side returns the side that sends requests and notifications with a method. It returns "" if the protocol has no
+	// such method.
 	Side(method string) transcript.Source
-	// Fits reports whether a result has a member that only answers to this method have.
+	// Fits reports whether result has a member that occurs only in results of this method.
 	Fits(method string, result wire.Value) bool
 	// HasText reports whether a frame may contain text written by a user or a model.
 	HasText(e transcript.Entry) bool
-	// Editor returns an editor that does nothing by itself. asked are the methods of the requests that it will
+	// Editor returns an editor that does nothing by itself. asked lists the methods of the requests that it will
 	// receive.
 	Editor(a *transport.Agent, asked []string) Editor
-	// Answer returns a value of the editor's answer by a special name that checks use. ok reports whether the answer
-	// has it, known whether the name exists.
+	// Answer returns a value of the editor's answer. name is one of the protocol's special names that checks use. ok is
+	// false if the answer lacks the value; known is false if there is no such name.
 	Answer(name string, asked, answer transcript.Entry) (value string, ok, known bool)
 }
 
@@ -62,29 +64,29 @@ type Editor interface {
 
 // Facts describe the role of a frame in a replay. The zero Facts describe a frame without a role.
 type Facts struct {
-	// Lane is the session that a frame of the editor belongs to; "" for frames of the connection, such as the opening
-	// of a session.
+	// Lane is the session of a frame of the editor. It is "" for a frame of the connection, such as the one that opens a
+	// session.
 	Lane string
-	// Dir is the directory that a request of the editor names.
+	// Dir is the working directory in a request of the editor.
 	Dir string
-	// Opened is the id of a new session, in the answer that contains it. Handed is a text of the answer whose only use
-	// is in a later request.
+	// Opened is the id of a new session, in the response that creates it. Handed is a text in a response that a later
+	// request must repeat.
 	Opened, Handed string
-	// Loads says that the frame asks for the history of its session.
+	// Loads means that the frame requests the history of its session.
 	Loads bool
-	// Shows is the kind of content that a frame of the agent shows, "" if it shows none. What distinguishes it from
-	// other content of its kind. Message identifies the message that a chunk belongs to.
+	// Shows is the kind of content that a frame of the agent shows, or "" if it shows none. What distinguishes the
+	// content from others of the same kind. Message identifies the message to which a chunk belongs.
 	Shows, What, Message string
-	// Chunk says that the agent may split the content anywhere. State says that the frame may come at any time.
+	// Chunk means that the agent may split the content at any point. State means that the frame may come at any time.
 	Chunk, State bool
 	// Item is the id of something that the frame opens in its turn, such as a tool call.
 	Item string
-	// Agent is the agent's own name, Client the editor's. Version is the version of whichever is set.
+	// Agent is the agent's own name; Client is the editor's. At most one is set, and Version is its version.
 	Agent, Client, Version string
 }
 
-// PlacesOf returns a recording's note on where the agent ran; listed reports whether the note lists the files.
-// Recordings of other tools have no note, and the notes of older recordings list no files.
+// PlacesOf returns a recording's note about the directories in which the agent ran. listed reports whether the note
+// lists the files. Recordings of other tools have no note, and the notes of older recordings list no files.
 func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
 	for e := range t.Places() {
 		var next workspace.Manifest
@@ -102,8 +104,9 @@ func PlacesOf(t *transcript.Transcript) (m workspace.Manifest, listed bool) {
 	return m, false
 }
 
-// Directories returns the workspace and the home of a recording. Without a list of files, the workspace is the
-// directory of the first session. Without a recorded home, the home is guessed from the workspace's path.
+// Directories returns the workspace and the home directory of a recording. If the recording lists no files, the
+// workspace is the directory of the first session. If the recording has no home, it is guessed from the path of the
+// workspace.
 func Directories(p Protocol, t *transcript.Transcript) (work, home string) {
 	if m, listed := PlacesOf(t); listed {
 		return m.Work, cmp.Or(m.Home, homeOf(m.Work))
@@ -137,13 +140,13 @@ func homeOf(work string) string {
 	if strings.HasPrefix(work, "/root/") {
 		return "/root"
 	}
-	if path.Base(work) == "work" { // a scenario's sandbox
+	if path.Base(work) == "work" { // the path is that of a scenario's sandbox
 		return path.Join(path.Dir(work), "home")
 	}
 	return ""
 }
 
-// Masked adds the directories of a recording to the texts that o masks.
+// Masked returns o with the directories of a recording as directories to mask.
 func Masked(p Protocol, t *transcript.Transcript, o golden.Options) golden.Options {
 	o.Work, o.Home = Directories(p, t)
 	return o

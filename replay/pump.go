@@ -9,25 +9,24 @@ import (
 )
 
 const (
-	// whole is the longest line that is held back until its entry has been written. A longer line is forwarded while
-	// it is still coming, and its entry is written meanwhile.
+	// whole is the maximum size of a line that is forwarded only after its entry has been logged. A longer line is
+	// forwarded while it still arrives, and logged when it is complete.
 	whole = 1 << 20
-	// kept is how many bytes of a line are recorded.
+	// kept is the maximum number of bytes of a line that are recorded.
 	kept = 256 << 20
-	// readSize is the capacity of a pipe: one read can empty it.
+	// readSize is the capacity of a pipe, so that one read can empty it.
 	readSize = 64 << 10
 )
 
-// book is the log of both directions. Its lock order makes all later entries wait while the entry of a long line is
-// written.
+// book is the log of both directions. order is locked while a long line is logged, so that all later entries wait.
 type book struct {
 	t     *transcript.Transcript
 	order sync.Mutex
 }
 
-// frames logs whole lines, in one go.
+// frames logs complete lines, all at once.
 func (b *book) frames(from transcript.Source, lines []byte) {
-	lines = bytes.Clone(lines) // the transcript keeps them
+	lines = bytes.Clone(lines) // the transcript keeps the lines
 	b.order.Lock()
 	defer b.order.Unlock()
 	b.t.AppendFrames(0, from, func(yield func([]byte) bool) {
@@ -45,7 +44,7 @@ func (b *book) frames(from transcript.Source, lines []byte) {
 	})
 }
 
-// long logs a long line in the background; the next line waits until it is logged.
+// long logs a long line in the background. The next line waits until that is done.
 func (b *book) long(from transcript.Source, line []byte, size int) {
 	b.order.Lock()
 	go func() {
@@ -57,7 +56,7 @@ func (b *book) long(from transcript.Source, line []byte, size int) {
 	}()
 }
 
-// wait waits until nothing is being logged in the background.
+// wait waits until no line is being logged in the background.
 func (b *book) wait() {
 	b.order.Lock()
 	defer b.order.Unlock() // waiting for the lock is enough
@@ -71,13 +70,13 @@ type pump struct {
 	w    io.Writer
 
 	buf   []byte
-	n     int    // bytes of buf in use: the beginning of a line
+	n     int    // bytes in buf: the beginning of a line
 	big   []byte // the recorded part of a long line that is being forwarded
-	size  int    // bytes of that line so far; 0: there is no such line
-	large int    // bytes of the longest such line
+	size  int    // bytes of the long line so far; 0 if none is being forwarded
+	large int    // size of the longest such line in bytes, within limits
 }
 
-// run forwards until the end of the input and returns true, or returns false if the output could not be written.
+// run forwards bytes until the input ends, and then returns true. It returns false if writing the output fails.
 func (p *pump) run() (ended bool) {
 	p.buf = make([]byte, 2*readSize)
 	for {
@@ -92,7 +91,7 @@ func (p *pump) run() (ended bool) {
 	}
 }
 
-// room returns free buffer space for the next bytes, after the kept bytes of the current line.
+// room returns free buffer space for the next bytes.
 func (p *pump) room() []byte {
 	if p.size > 0 && p.size < kept {
 		if free := cap(p.big) - len(p.big); free < readSize {
@@ -110,7 +109,7 @@ func (p *pump) grow(to int) {
 	p.big = append(make([]byte, 0, min(to, kept+readSize)), p.big...)
 }
 
-// take handles new bytes, which are in the buffer that room returned.
+// take handles new bytes. fresh must be part of the buffer that room returned.
 func (p *pump) take(fresh []byte) bool {
 	if p.size > 0 {
 		return p.more(fresh)
@@ -140,16 +139,16 @@ func (p *pump) more(fresh []byte) bool {
 	if i >= 0 {
 		part = fresh[:i]
 	}
-	if p.size < kept { // else it is in buf, and not kept
+	if p.size < kept { // otherwise the bytes are in buf, and are not recorded
 		p.big = p.big[:len(p.big)+len(part)]
 	}
 	p.size += len(part)
 	if i < 0 {
 		return p.write(fresh)
 	}
-	next := bytes.Clone(fresh[i+1:]) // fresh is in the memory of the line, which the log takes over
+	next := bytes.Clone(fresh[i+1:]) // fresh is in the memory of the line, which the log will own
 	p.large = max(p.large, min(p.size, 16*whole))
-	// The line is logged before its last byte is sent, so that no answer to it can be logged first.
+	// The line is logged before its last byte is sent. So no response to the line can be logged before it.
 	p.book.long(p.from, p.big[:min(len(p.big), kept)], p.size)
 	p.big, p.size, p.n = nil, 0, 0
 	if !p.write(fresh[:i+1]) {
@@ -180,7 +179,8 @@ func (p *pump) write(b []byte) bool {
 	return err == nil
 }
 
-// chunks forwards stderr at once and logs it in whole lines, so that no secret is cut in two and missed.
+// chunks forwards stderr immediately. It logs only complete lines, so that a secret is never split between two
+// entries and missed.
 type chunks struct {
 	t *transcript.Transcript
 	r io.Reader

@@ -15,8 +15,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Read reads a recording: a transcript of this program, or any log that package logs reads. If a log does not name the
-// senders, Read infers them from methods and ids. each is as for transcript.Salvage and may be nil.
+// Read reads a recording: a transcript of this program, or any log that package logs can read. If a log does not name
+// the senders, Read infers them from methods and ids. each has the same meaning as for transcript.Salvage; it may be
+// nil.
 func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.Transcript, err error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	head, err := in.Peek(4096)
@@ -39,9 +40,9 @@ func Read(p Protocol, r io.Reader, each func(transcript.Entry)) (t *transcript.T
 	return t, nil
 }
 
-// imported returns the transcript of another program's log.
+// imported converts another program's log to a transcript.
 func imported(p Protocol, text []byte) (*transcript.Transcript, error) {
-	i, err := newImporter(p, header(text)) // first: the text is large, and goes once it has been read
+	i, err := newImporter(p, header(text)) // called first, because the large text can be freed once it has been read
 	if err != nil {
 		return nil, err
 	}
@@ -69,14 +70,14 @@ func imported(p Protocol, text []byte) (*transcript.Transcript, error) {
 
 var sides = map[logs.Side]transcript.Source{logs.Editor: transcript.Editor, logs.Agent: transcript.Agent}
 
-// dialect returns the dialect for JSON-RPC with the methods of a protocol.
+// dialect describes JSON-RPC logs with the methods of a protocol.
 func dialect(p Protocol) logs.Dialect {
 	return logs.Dialect{
 		Message: func(v wire.Value) bool { return v.Get("jsonrpc").Exists() },
 		Bare: func(v wire.Value) bool {
 			id, called := v.Get("id").Exists(), v.Get("method").Kind() == wire.String
 			if v.Get("_type").Exists() {
-				return false // a line of Zed's log about something else
+				return false // a line of Zed's log that is not a message
 			}
 			return called && (id || v.Get("params").Exists()) || id && (v.Get("result").Exists() || v.Get("error").Exists())
 		},
@@ -93,7 +94,8 @@ func dialect(p Protocol) logs.Dialect {
 	}
 }
 
-// completed returns a logged message with the version that the log dropped, and without the members that it added.
+// completed restores a logged message: it adds the "jsonrpc" member that the log dropped, and removes members that
+// the log added.
 func completed(raw []byte) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {
@@ -108,7 +110,8 @@ func completed(raw []byte) []byte {
 	return append(message, '}')
 }
 
-// header returns the header of an imported transcript. An export of acp-devtools contains the session's names.
+// header returns the header of an imported transcript. If the log is an export of acp-devtools, the header has the
+// names of its agent and session.
 func header(text []byte) transcript.Header {
 	h := transcript.Header{Tool: "imported"}
 	if !bytes.Contains(text[:min(len(text), 4096)], []byte(`"agentCommand"`)) {
@@ -126,7 +129,7 @@ func header(text []byte) transcript.Header {
 type importer struct {
 	t     *transcript.Transcript
 	clock time.Time
-	first float64 // the first time seen, in ms
+	first float64 // the first time in the log, in ms
 	timed bool
 	guess guesser
 }
@@ -166,15 +169,16 @@ var errNobody = errors.New("the request that this message answers is missing, so
 
 var errNoFrames = errors.New("this is not a recording: no line is a JSON-RPC message")
 
-// guesser infers the sender of a frame from its content: each method belongs to one side, and a response answers a
+// guesser infers the sender of a frame from its content: most methods belong to one side, and a response answers a
 // request of the other side.
 type guesser struct {
 	protocol Protocol
 	open     map[wire.ID][]transcript.Entry // requests without an answer
-	lacking  bool                           // messages of the log cannot be read
+	lacking  bool                           // the log has messages that cannot be read
 }
 
-// source returns the sender of a frame, "" if the log lacks messages and the frame answers none of those it has.
+// source returns the sender of a frame. It returns "" if the log lacks messages and the frame answers none of the
+// known requests.
 func (g *guesser) source(raw []byte) transcript.Source {
 	var doc wire.Doc
 	f := wire.ClassifyLine(&doc, raw)
@@ -184,7 +188,7 @@ func (g *guesser) source(raw []byte) transcript.Source {
 			return side
 		}
 		if f.Kind == wire.Request && !g.prompting() {
-			return transcript.Editor // no turn or load is open in which an agent could ask
+			return transcript.Editor // outside of turns and loads, an agent sends no requests
 		}
 		return transcript.Agent
 	case wire.Response:
@@ -200,7 +204,7 @@ func (g *guesser) source(raw []byte) transcript.Source {
 		}
 		return from
 	}
-	return transcript.Agent // only agents print lines that are no messages
+	return transcript.Agent // only agents print lines that are not messages
 }
 
 func (g *guesser) prompting() bool {

@@ -20,39 +20,39 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Proxy stands between an editor and an agent, and records both. In, Out, Log and Agent are required.
+// Proxy connects an editor to an agent and records the traffic. In, Out, Log and Agent are required.
 type Proxy struct {
-	// Agent is the command of the agent. Without a keeper the agent may outlive a proxy that is killed.
+	// Agent is the command that starts the agent. Without a keeper, the agent may outlive a proxy that is killed.
 	Agent transport.Command
-	// In and Out are the editor's side, Err receives the agent's stderr. If In and Out are closers, they are closed
-	// when the agent closes its side.
+	// In and Out are connected to the editor. Err receives the agent's stderr. If In and Out implement io.Closer, the
+	// proxy closes them when the agent closes its side.
 	In  io.Reader
 	Out io.Writer
 	Err io.Writer
-	// Log receives everything that passes. To lose nothing in a crash it must write through
+	// Log receives everything that is forwarded. A crash loses no entry only if Log writes through
 	// (transcript.Options.Through).
 	Log *transcript.Transcript
-	// Home is the user's home directory, recorded for a replay elsewhere.
+	// Home is the user's home directory. It is recorded so that a replay can replace it.
 	Home string
-	// NoFiles leaves the files of the workspace out of the recording. Model says that the recording contains the
-	// model's replies.
+	// NoFiles omits the files of the workspace from the recording. Model means that the recording contains the model's
+	// replies.
 	NoFiles, Model bool
-	// Signals are passed on to the agent.
+	// Signals are forwarded to the agent.
 	Signals <-chan os.Signal
-	// Live, if set, receives one line for each finding of the rules, as soon as it is known.
+	// Live, if set, receives one line for each finding of the rules, immediately.
 	Live io.Writer
-	// Found, if set, is called with each finding, as soon as it is known.
+	// Found, if set, is called with each finding of the rules, immediately.
 	Found func(rules.Finding)
 	// Judge holds the rules for Live and Found.
 	Judge Judge
 }
 
-// drained is how long the pipes of an agent that is gone may take to end.
+// drained is the timeout for the pipes of an agent that has exited to reach their end.
 const drained = 2 * time.Second
 
-// Run passes everything on until the agent and its descendants are gone, and returns how the agent ended. It does not
-// wait for a read of In that does not return. When ctx ends, the agent is killed. The error is why the agent could not
-// be started, or why the log is incomplete.
+// Run forwards all traffic until the agent and its descendants have exited, and returns how the agent ended. It may
+// return while a read of In is still blocked. When ctx ends, it kills the agent. It returns an error if the agent
+// could not be started or the log is incomplete.
 func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	p.Log.Event(0, transcript.Note, transcript.Places, "", workspace.Manifest{Work: p.Agent.Dir, Home: p.Home,
 		Model: p.Model})
@@ -74,7 +74,7 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 		if in.run() {
 			agent.StdinClosed()
 		} else {
-			closeIf(p.In) // the agent reads no more, and the editor must notice that
+			closeIf(p.In) // the agent no longer reads; closing tells the editor
 		}
 		agent.Stdin.Close()
 	}()
@@ -90,7 +90,7 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 		if out.run() {
 			closeIf(p.Out)
 		} else {
-			agent.Stdout.Close() // no one reads it any more, and the agent must notice that
+			agent.Stdout.Close() // nobody reads it any longer; closing tells the agent
 		}
 		<-errs
 	}()
@@ -114,7 +114,7 @@ func (p *Proxy) Run(ctx context.Context) (transport.Exit, error) {
 	return exit, nil
 }
 
-// list lists the files of the workspace in the log, unless the recording leaves them out.
+// list logs the files of the workspace, unless NoFiles is set. wait waits until that is done.
 func (p *Proxy) list(ctx context.Context) (wait func()) {
 	if p.NoFiles || p.Judge.Protocol == nil {
 		return func() {}
@@ -127,8 +127,9 @@ func (p *Proxy) list(ctx context.Context) (wait func()) {
 	return List(ctx, p.Log, p.Judge.Protocol, m, workspace.Whole)
 }
 
-// List logs the files of the workspace once a session names it. It does not delay frames. m is the manifest to
-// complete; most limits the list. The returned function waits for the list.
+// List logs the files of the workspace as soon as a session names it. It works in the background and delays no frame.
+// It completes the manifest m; most limits the number and size of the files. The returned function waits until the
+// files are logged.
 func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspace.Manifest,
 	most workspace.Limits) (wait func()) {
 	var wg sync.WaitGroup
@@ -146,7 +147,8 @@ func List(ctx context.Context, log *transcript.Transcript, p Protocol, m workspa
 	return wg.Wait
 }
 
-// listed returns a manifest with the files of a workspace. A home, or the root of a disk, is not listed.
+// listed returns a manifest with the files of a workspace. It lists no files if dir is a home directory or the root
+// of a disk.
 func listed(ctx context.Context, dir string, m workspace.Manifest, most workspace.Limits) workspace.Manifest {
 	m.Work, m.Listed = dir, true
 	root, err := confined.Open(dir)
@@ -176,7 +178,7 @@ func (p *Proxy) passSignals(agent *transport.Piped, over <-chan struct{}) {
 				return
 			}
 			if sig, ok := s.(syscall.Signal); ok {
-				_ = agent.Signal(sig) // an agent that is gone needs no signal
+				_ = agent.Signal(sig) // an agent that has exited needs no signal
 			}
 		case <-over:
 			return
@@ -184,8 +186,7 @@ func (p *Proxy) passSignals(agent *transport.Piped, over <-chan struct{}) {
 	}
 }
 
-// judge runs the rules in their own goroutine, so that they delay nothing. The returned function ends it after the
-// last entry.
+// judge runs the rules in a separate goroutine, so that they delay no frame. finish stops it after the last entry.
 func (p *Proxy) judge() (finish func()) {
 	if p.Live == nil && p.Found == nil {
 		return func() {}
@@ -225,8 +226,8 @@ func (p *Proxy) judge() (finish func()) {
 	}
 }
 
-// tell prints the findings after the first n to p.Live and passes them to p.Found, if these are set. It returns
-// len(all), the n of the next call.
+// tell passes the findings all[n:] to p.Live and p.Found, as far as these are set. It returns len(all), which is n
+// for the next call.
 func (p *Proxy) tell(all []rules.Finding, n int) int {
 	for _, f := range all[n:] {
 		if p.Live != nil {

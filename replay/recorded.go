@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// exchange is a request of the editor, and the recorded agent's frames after it, up to the editor's next request in
+// exchange is a request of the editor with the recorded agent's frames after it, up to the editor's next request in
 // the same session.
 type exchange struct {
 	request transcript.Entry
@@ -19,17 +19,17 @@ type exchange struct {
 
 type sceneFrame struct {
 	transcript.Entry
-	// answers are the agent's own requests that the editor answered before this frame. cancelled says that the turn was
-	// cancelled before it.
+	// answers has the Seqs of the agent's requests that the editor answered before this frame. cancelled reports whether
+	// the editor cancelled the turn before this frame.
 	answers   []int
 	cancelled bool
 }
 
-// exchangesOf returns the exchanges of a recording by the method of the editor's request, in order.
+// exchangesOf returns the exchanges of a recording, in order. The key is the method of the editor's request.
 func exchangesOf(p Protocol, t *transcript.Transcript) map[string][]*exchange {
 	exchanges := map[string][]*exchange{}
 	open := map[int]*exchange{}       // by Seq of the request
-	running := map[string]*exchange{} // the newest of a session
+	running := map[string]*exchange{} // the latest exchange of each session
 	var answered []int
 	cancelled := map[string]bool{}
 	for e := range Frames(t) {
@@ -61,8 +61,8 @@ func exchangesOf(p Protocol, t *transcript.Transcript) map[string][]*exchange {
 	return exchanges
 }
 
-// recordedAgent plays the agent of a recording. The editor's n-th request with a method gets the frames that the n-th
-// recorded one got.
+// recordedAgent plays the agent of a recording. It answers the editor's n-th request with a method with the frames
+// that followed the n-th recorded request with that method.
 type recordedAgent struct {
 	*serve.Conn
 	protocol  Protocol
@@ -72,10 +72,10 @@ type recordedAgent struct {
 	nth   map[string]int
 	names *binding
 	work  string
-	asked map[int]int // live Seq of our requests, by the recorded one
+	asked map[int]int // recorded Seq of an agent's request -> live Seq
 }
 
-// Recorded returns the agent of a recording.
+// Recorded returns an agent that plays the agent of a recording.
 func Recorded(p Protocol, t *transcript.Transcript) serve.Agent {
 	work, _ := Directories(p, t)
 	return &recordedAgent{
@@ -116,12 +116,12 @@ func (p *recordedAgent) Received(e transcript.Entry) {
 	go p.play(list[n], e, cancelled)
 }
 
-// uncalled is how long the agent waits for a cancel that the recorded editor sent. Then it continues without the
-// cancel, because the live editor may not send one.
+// uncalled is how long the agent waits for a cancel that the recorded editor sent. Then the agent continues, because
+// the live editor may not cancel.
 const uncalled = time.Second
 
 func (p *recordedAgent) play(s *exchange, live transcript.Entry, cancelled <-chan struct{}) {
-	stopped := false // the editor cancelled where the recording's did not
+	stopped := false // the live editor cancelled at a point where the recorded one did not
 	for _, f := range s.frames {
 		if p.Context().Err() != nil {
 			return
@@ -166,7 +166,8 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// named returns a recorded frame with the names of the live session. id, if not "", replaces the frame's own.
+// named returns a recorded frame with the ids and paths of the live session. If id is not "", it replaces the frame's
+// id.
 func (p *recordedAgent) named(raw []byte, id wire.ID) []byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -191,7 +192,7 @@ func (p *recordedAgent) send(f transcript.Entry, final bool, live transcript.Ent
 	}
 }
 
-// isPrompt reports whether a frame is a prompt.
+// isPrompt reports whether a frame is a request with a prompt.
 func isPrompt(p Protocol, e transcript.Entry) bool {
 	_, ok := p.Prompt(e)
 	return ok && e.Kind == transcript.Request

@@ -15,26 +15,27 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Redaction says which data must not reach the disk. The zero value removes values that look like secrets.
+// Redaction describes the data that must not be written to disk. The zero value removes values that look like
+// secrets.
 type Redaction struct {
-	// Protocol says which frames may hold text.
+	// Protocol identifies the frames that may contain text.
 	Protocol Protocol
 	// Env is an environment ("NAME=value"). The values of its secret variables, such as *_API_KEY, are removed
-	// wherever they are.
+	// everywhere.
 	Env []string
-	// Patterns match further secrets. If a pattern has a group, only the group is a secret.
+	// Patterns match additional secrets. If a pattern has a group, only the group is a secret.
 	Patterns []*regexp.Regexp
-	// KeepText leaves prompts, messages, file contents and output unchanged, with any secrets in them. MaskText
-	// replaces them as a whole.
+	// KeepText leaves prompts, messages, file contents and output unchanged, including secrets in them. MaskText
+	// replaces each of them completely.
 	KeepText, MaskText bool
 }
 
-// mark begins each placeholder. The number after it identifies the secret throughout a recording.
+// mark is the beginning of each placeholder. The number after it identifies the secret within a recording.
 const mark = secret.Mark + "-"
 
-// Func returns a function for transcript.Options.Redact. A secret has the same placeholder everywhere in one
-// recording, so that equal texts stay equal. An unknown secret that is split over several messages, such as a key that
-// a model streams letter by letter, is not found: use MaskText for that.
+// Func returns a function for transcript.Options.Redact. Within a recording, a secret always has the same
+// placeholder, so that equal texts stay equal. Func does not find an unknown secret that is split over several
+// messages, such as a key that a model streams letter by letter. MaskText hides such secrets.
 func (r Redaction) Func() func(transcript.Entry) transcript.Entry {
 	d := &redactor{Redaction: r, known: secret.New(r.Env...), numbers: map[string]int{}, names: map[string]bool{},
 		begun: map[string]string{}}
@@ -47,21 +48,21 @@ type redactor struct {
 	known *secret.Finder
 
 	mu       sync.Mutex
-	numbers  map[string]int    // of placeholders, by secret
-	names    map[string]bool   // whether keys are secret
-	begun    map[string]string // rest of a secret that a text has begun, by writer
+	numbers  map[string]int    // secret -> number of its placeholder
+	names    map[string]bool   // key -> whether its value is secret
+	begun    map[string]string // writer -> rest of a secret that its latest text has begun
 	rewriter rewriter
 
-	// of the entry at hand
+	// These fields describe the current entry.
 	source  transcript.Source
 	kind    transcript.Kind
-	texts   bool   // the entry may hold text of a user or a model
-	suspect bool   // a secret may be in the entry unescaped
-	writer  string // the writer, whose texts may continue in later entries
+	texts   bool   // the entry may contain text of a user or a model
+	suspect bool   // the entry may contain an unescaped secret
+	writer  string // the writer of the entry; its texts may continue in later entries
 	paths   []string
 }
 
-// mostNames is how many keys are remembered.
+// mostNames is the maximum number of keys whose secrecy is remembered.
 const mostNames = 4096
 
 func (d *redactor) secretKey(name string) bool {
@@ -94,7 +95,7 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 		d.writer = fmt.Sprint(e.Conn, e.Source, e.Session)
 	}
 	d.suspect = d.looks(e.Raw) || d.begun[d.writer+" text"] != "" || d.texts && len(d.begun) > 0
-	// A text copied from a frame without secrets has no secrets.
+	// A text that also occurs in a frame without secrets contains no secret.
 	clear := func(s string) bool {
 		return !d.suspect && e.Frame() && !strings.Contains(s, `\`) && bytes.Contains(e.Raw, []byte(s))
 	}
@@ -102,7 +103,7 @@ func (d *redactor) entry(e transcript.Entry) transcript.Entry {
 	if root := e.JSON(); root.Exists() {
 		e.Raw = d.rewriter.rewrite(e.Raw, root)
 		if d.suspect && !(d.KeepText && d.texts) {
-			e.Raw = d.bytes(e.Raw) // also in keys
+			e.Raw = d.bytes(e.Raw) // this includes secrets in keys
 		}
 	} else {
 		e.Raw = d.bytes(e.Raw)
@@ -135,7 +136,7 @@ func (d *redactor) mayHoldText(e transcript.Entry) bool {
 	return e.Frame() && d.Protocol.HasText(e) || e.Source == transcript.Model || e.Source == transcript.Terminal
 }
 
-// looks reports whether a secret may be in b unescaped.
+// looks reports whether b may contain an unescaped secret.
 func (d *redactor) looks(b []byte) bool {
 	return len(d.Patterns) > 0 || secret.Hint(b) || secret.Hinted(b) || d.known.Has(b)
 }
@@ -152,8 +153,8 @@ func (d *redactor) isText(at place) bool {
 	return at.within("rawInput", "rawOutput", "body")
 }
 
-// harmless reports whether a value need not be examined: its frame was searched for secrets already, and the value has
-// no escapes that could hide one.
+// harmless reports whether a value needs no examination: its frame was already searched for secrets, and the value
+// has no escapes that could hide one.
 func (d *redactor) harmless(at place, v wire.Value) bool {
 	if d.suspect || d.texts && d.isText(at) || d.MaskText && d.texts || d.secretKey(at.key()) || d.sensitive(at) {
 		return false
@@ -162,7 +163,7 @@ func (d *redactor) harmless(at place, v wire.Value) bool {
 	return plain || v.Kind() == wire.Number
 }
 
-// change returns the replacement of one value, and whether it is replaced.
+// change returns the replacement of one value. It returns false if the value stays unchanged.
 func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 	if v.Kind() == wire.Number {
 		if d.known.Has([]byte(text)) {
@@ -183,7 +184,7 @@ func (d *redactor) change(at place, v wire.Value, text string) (string, bool) {
 		return d.changed(at, d.placeholder(text))
 	}
 	clean := text
-	if _, plain := v.Plain(); d.suspect || !plain { // else the search of the whole frame covered it
+	if _, plain := v.Plain(); d.suspect || !plain { // otherwise the search of the whole frame covered it
 		clean = d.text(text)
 	}
 	if isText && d.known.Any() {
@@ -200,8 +201,8 @@ func (d *redactor) changed(at place, text string) (string, bool) {
 	return serve.Quote(text), true
 }
 
-// sensitive reports whether a value is at a place where keys are passed: to an MCP server or a terminal, for
-// authentication, in command lines.
+// sensitive reports whether a value is in a place where keys are passed, for example the environment of an MCP
+// server, HTTP headers, or a command line.
 func (d *redactor) sensitive(at place) bool {
 	return at.within("env", "headers", "_meta", "args", "command", "credentials", "Args")
 }
@@ -214,7 +215,7 @@ func (d *redactor) text(s string) string {
 	return string(secret.Assigned(d.bytes([]byte(s)), d.placeholder))
 }
 
-// bytes returns b with each secret replaced by the placeholder, or b itself if it has no secret.
+// bytes returns b with each secret replaced by its placeholder. It returns b itself if b has no secret.
 func (d *redactor) bytes(b []byte) []byte {
 	b = secret.Shapes(d.known.Known(b, d.placeholder), d.placeholder)
 	b = secret.Named(b, d.placeholder)
@@ -227,8 +228,8 @@ func (d *redactor) bytes(b []byte) []byte {
 	return b
 }
 
-// cut masks the end of a piece of text that begins a known secret, and the continuation of that secret in the same
-// writer's next piece.
+// cut masks the end of a piece of text if a known secret begins there. It also masks the rest of that secret at the
+// beginning of the same writer's next piece.
 func (d *redactor) cut(writer string, b []byte) []byte {
 	b, rest := d.known.Piece(b, d.begun[writer])
 	delete(d.begun, writer)
@@ -238,7 +239,7 @@ func (d *redactor) cut(writer string, b []byte) []byte {
 	return b
 }
 
-// random reports whether a text looks random: long, one word, with digits and letters, and with more than 3.3 bits of
+// random reports whether a text looks random: one long word with digits and letters, and with more than 3.3 bits of
 // entropy per character.
 func random(s string) bool {
 	if len(s) < 20 || strings.ContainsAny(s, " \t\n/\\{}:") {

@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// place is the position of a value in a JSON text: the keys that lead to it, outermost first. Items of an array have
-// the key of the array.
+// place is the position of a value in a JSON text: the keys that lead to the value, outermost first. An item of an
+// array has the place of the array.
 type place []string
 
 // key returns the innermost key; "" at the top.
@@ -25,26 +25,26 @@ func (p place) key() string {
 	return p[len(p)-1]
 }
 
-// within reports whether one of the keys leads to the value.
+// within reports whether the place contains one of the keys.
 func (p place) within(keys ...string) bool {
 	return slices.ContainsFunc(p, func(key string) bool { return slices.Contains(keys, key) })
 }
 
 // rewriter replaces values inside a JSON text and leaves every other byte unchanged.
 type rewriter struct {
-	// change returns the JSON text that replaces a string or number, and whether it is replaced. text is the decoded
-	// string, or the number as written.
+	// change returns the JSON text that replaces a string or number. It returns false if the value stays unchanged. text
+	// is the decoded string, or the number as it is written.
 	change func(at place, v wire.Value, text string) (string, bool)
-	// skip, if set, reports whether a value stays unchanged. It is called before the value is decoded.
+	// skip, if set, reports whether a value stays unchanged. It is called before decoding the value.
 	skip func(at place, v wire.Value) bool
 
 	at  place
 	out []byte
 	raw []byte
-	end int // bytes of raw that are in out
+	end int // how many bytes of raw have been copied to out
 }
 
-// rewrite returns the rewritten text, raw itself if nothing changes.
+// rewrite returns the rewritten text. It returns raw itself if nothing changes.
 func (r *rewriter) rewrite(raw []byte, root wire.Value) []byte {
 	r.raw, r.end, r.out, r.at = raw, 0, r.out[:0], r.at[:0]
 	r.walk(root)
@@ -80,15 +80,16 @@ func (r *rewriter) walk(v wire.Value) {
 	}
 }
 
-// piecewise matches a recorded text that is written as the list of its pieces.
+// piecewise matches a line of a model script whose text is a list of pieces.
 var piecewise = lazy.Regexp(`(?m)^(.*\b(?:text|thinking|refusal|raw): )(\[".*"\])$`)
 
-// Relocate returns a model's script with other directories. directories are pairs of the old and the new one.
+// Relocate replaces directories in a model script. Each element of directories is an old and a new directory.
 func Relocate(script []byte, directories ...[2]string) []byte {
 	return newBinding(directories).script(script)
 }
 
-// script returns a model's script with the live directories, even those split over two pieces of an answer.
+// script replaces recorded directories in a model script by the live ones. It also finds a directory that is split
+// over two pieces of a reply.
 func (b *binding) script(script []byte) []byte {
 	text := piecewise().ReplaceAllStringFunc(string(script), func(line string) string {
 		m := piecewise().FindStringSubmatch(line)
@@ -101,7 +102,7 @@ func (b *binding) script(script []byte) []byte {
 	return []byte(b.text(text))
 }
 
-// pieces joins adjacent pieces if the cut between them splits a directory.
+// pieces joins adjacent pieces if a directory is split between them.
 func (b *binding) pieces(pieces []string) []string {
 	whole := strings.Join(pieces, "")
 	var out []string
@@ -116,7 +117,7 @@ func (b *binding) pieces(pieces []string) []string {
 	return out
 }
 
-// inside reports whether the offset at lies inside the name of a directory.
+// inside reports whether the offset at is inside a directory's path, but not at its beginning.
 func (b *binding) inside(text string, at int) bool {
 	for _, p := range b.paths {
 		from := max(at-len(p[0])+1, 0)
@@ -127,11 +128,11 @@ func (b *binding) inside(text string, at int) bool {
 	return false
 }
 
-// binding maps names in the recording to the live ones. It leaves terminal ids and the ids of our own requests
-// unchanged, because the editor chooses them.
+// binding maps ids and directories of the recording to the live ones. It leaves terminal ids and the ids of the
+// editor's own requests unchanged, because the editor chooses them.
 type binding struct {
-	names map[string]string // ids of sessions, tool calls, messages
-	paths [][2]string       // directories, the longest first
+	names map[string]string // ids of sessions, tool calls and messages
+	paths [][2]string       // directories, longest first
 }
 
 func newBinding(paths [][2]string) *binding {
@@ -153,7 +154,7 @@ func (b *binding) reversed() *binding {
 	return r
 }
 
-// text returns a string of the recording with the live names.
+// text returns a string of the recording with the live ids and directories.
 func (b *binding) text(s string) string {
 	if now, ok := b.names[s]; ok {
 		return now
@@ -164,7 +165,8 @@ func (b *binding) text(s string) string {
 	return s
 }
 
-// ReplacePath replaces a directory where it is a whole path, not the beginning of a longer name.
+// ReplacePath replaces a directory where it is a whole path or followed by a separator. It does not replace part of a
+// longer name.
 func ReplacePath(s, from, to string) string {
 	if !strings.Contains(s, from) {
 		return s
@@ -189,11 +191,11 @@ func isNamePart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
 }
 
-// frame returns a recorded frame with the live names. id, if not "", replaces the frame's own id.
+// frame returns a recorded frame with the live ids and directories. If id is not "", it replaces the frame's id.
 func (b *binding) frame(raw []byte, id wire.ID) []byte {
 	v, err := wire.Parse(raw)
 	if err != nil {
-		return raw // a line that is not JSON has no names
+		return raw // a line that is not JSON contains no ids
 	}
 	r := rewriter{change: func(at place, v wire.Value, text string) (string, bool) {
 		if id != "" && len(at) == 1 && at[0] == "id" {

@@ -13,50 +13,50 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Mode says how strictly a replay follows the recorded order.
+// Mode is how strictly a replay follows the recorded order.
 type Mode string
 
 const (
-	// Ordered keeps the recorded order within each session: an act waits for the frames that had come in its session
-	// before it.
+	// Ordered keeps the recorded order within each session. An act waits for all frames that had arrived in its session
+	// before the recorded act.
 	Ordered Mode = "ordered"
-	// Strict keeps the recorded order of everything.
+	// Strict keeps the recorded order of all frames in all sessions.
 	Strict Mode = "strict"
-	// Lenient keeps only the order that an act depends on: after the answer whose ids it uses, after the request that
-	// it answers, after a turn has begun to show something.
+	// Lenient keeps only the order that an act depends on. An act waits for the response whose ids it uses, for the
+	// request that it answers, and until its turn has begun to show something.
 	Lenient Mode = "lenient"
 )
 
-// act is one thing that the recorded editor did.
+// act is one action of the recorded editor.
 type act struct {
 	entry transcript.Entry
-	// lane is the session of the act; "" is the connection.
+	// lane is the session of the act; "" means the connection.
 	lane string
-	// answers is the Seq of the agent's request that the act answers; 0 if none.
+	// answers is the Seq of the agent's request that the act answers, or 0.
 	answers int
-	// behind are the later requests with the same topic that the agent sent before the act answered its request.
+	// behind lists later requests with the same topic that the agent sent before the editor answered this one.
 	behind []*asked
-	// needs says how many frames of each key must have come before the act.
+	// needs is how many frames of each key must arrive before the act.
 	needs map[string]int
-	// pause is the time from the entry before the act to the act.
+	// pause is the time between the act and the entry before it.
 	pause time.Duration
 
-	// beside is the kind of the act if it sends no frame; the field what is its object.
+	// beside is the kind of an act that sends no frame, else "". what is the object of such an act.
 	beside beside
 	what   string
 
-	altered bool // Confine has changed the frame
+	altered bool // Confine changed the frame
 	done    bool
-	ready   time.Time // when the act could have been done without the pace
-	skipped string    // why it was not done
+	ready   time.Time // when the act could have been done, apart from its pause
+	skipped string    // why the act was not done; "" if it was
 }
 
-// score is a recording prepared for playing: the editor's acts on one connection, what each act waited for, and
-// everything that the agent did.
+// score is one connection of a recording, prepared for playing: the editor's acts, the frames that each act waited
+// for, and everything that the agent did.
 type score struct {
 	acts     []*act
-	requests []*asked            // of the agent
-	items    map[string][]string // ids of the items that the agent opened, by turnKey
+	requests []*asked            // the agent's requests
+	items    map[string][]string // turnKey -> ids of the items that the agent opened
 	total    map[string]int
 	conn     int
 }
@@ -65,30 +65,30 @@ type score struct {
 type asked struct {
 	entry  transcript.Entry
 	about  string
-	turn   string // turnKey of the turn of the request; "" if in none
-	answer *act   // nil: never answered
-	live   int    // Seq of the live request for it; 0: none yet
+	turn   string // turnKey of the turn of the request; "" outside of a turn
+	answer *act   // nil if the editor never answered
+	live   int    // Seq of the corresponding live request; 0 if none has come yet
 }
 
-// tally counts an agent's frames. Its keys are the same for a recording and for a replay of it, because they use the
-// recorded names of sessions and requests.
+// tally counts an agent's frames by key. A recording and its replay have the same keys, because keys use recorded ids
+// and Seqs.
 type tally struct {
 	protocol Protocol
-	// queues says that a turn may end in another way than with the response to its prompt. A prompt that is sent
-	// during a turn then waits for the turn's end.
+	// queues means that another frame than the response to a prompt may end its turn. A prompt that is sent during a
+	// turn then waits for the end of that turn.
 	queues  bool
-	running map[string]int   // Seq of the prompt of the current turn, by session
-	waiting map[string][]int // prompts that wait for its end, by session
+	running map[string]int   // session -> Seq of the prompt of its current turn
+	waiting map[string][]int // session -> prompts that wait for the end of that turn
 
 	counts  map[string]int
-	turns   map[string]int    // prompts so far, by session
-	loads   map[string]int    // loads so far, by session
-	phases  map[string]string // the current phase, by session
-	latest  map[string]string // the newest kind of content in that phase
-	over    map[string]bool   // turns that have ended, by turnKey, and loads that were refused
-	loading map[int]string    // sessions of loads, by Seq of the act's recorded entry
-	prompt  map[int]string    // turnKey of prompts, by Seq of the act's recorded entry
-	items   map[string]bool   // items that the agent opened, by session and id
+	turns   map[string]int    // session -> number of its prompts so far
+	loads   map[string]int    // session -> number of its loads so far
+	phases  map[string]string // session -> its current phase
+	latest  map[string]string // session -> the latest kind of content in its phase
+	over    map[string]bool   // turnKeys of ended turns, and keys of failed loads
+	loading map[int]string    // Seq of a recorded load -> its session
+	prompt  map[int]string    // Seq of a recorded prompt -> its turnKey
+	items   map[string]bool   // session and id of each item that the agent opened
 }
 
 func newTally(p Protocol) *tally {
@@ -100,7 +100,7 @@ func newTally(p Protocol) *tally {
 		latest:  map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 
-// enter starts a phase of a session: a turn, the time after that turn, or a load.
+// enter starts a new phase of a session: a turn, the time after a turn, or a load.
 func (t *tally) enter(session, phase string) {
 	t.phases[session], t.latest[session] = phase, ""
 }
@@ -109,7 +109,7 @@ func (t *tally) turnKey(session string) string {
 	return fmt.Sprintf("turn %d of %s", t.turns[session], session)
 }
 
-// current returns the current or last turn of a session; "" before the first.
+// current returns the key of the current or latest turn of a session, or "" before the first.
 func (t *tally) current(session string) string {
 	if t.turns[session] == 0 {
 		return ""
@@ -117,7 +117,7 @@ func (t *tally) current(session string) string {
 	return t.turnKey(session)
 }
 
-// sent counts a request of the editor, in its recorded form.
+// sent counts a recorded request of the editor.
 func (t *tally) sent(session string, e transcript.Entry) {
 	_, prompt := t.protocol.Prompt(e)
 	if prompt && t.queues && t.running[session] > 0 {
@@ -135,14 +135,15 @@ func (t *tally) loadKey(session string) string {
 	return fmt.Sprintf("load %d of %s", t.loads[session], session)
 }
 
-// begin starts the turn of the recorded prompt seq.
+// begin starts the turn of the recorded prompt with this seq.
 func (t *tally) begin(session string, seq int) {
 	t.turns[session]++
 	t.prompt[seq], t.running[session] = t.turnKey(session), seq
 	t.enter(session, t.turnKey(session))
 }
 
-// opens returns the item that a frame opens in a session, "" if it opens none or opened it before.
+// opens returns the id of the item that a frame opens in a session. It returns "" if the frame opens none, or an item
+// that is already known.
 func (t *tally) opens(session string, e transcript.Entry) string {
 	item := t.protocol.Facts(e).Item
 	key := session + " " + item
@@ -153,17 +154,17 @@ func (t *tally) opens(session string, e transcript.Entry) string {
 	return item
 }
 
-// strayKey is the key of responses that answer no request.
+// strayKey is the key of responses that belong to no request.
 const strayKey = "a response to no request"
 
 // responseKey returns the key of the response to the recorded request seq.
 func responseKey(seq int) string { return fmt.Sprintf("the response to #%d", seq) }
 
-// endKey returns the key of a frame that completes the recorded request seq, other than its response.
+// endKey returns the key of a frame that completes the recorded request seq and is not its response.
 func endKey(seq int) string { return fmt.Sprintf("the end of #%d", seq) }
 
-// answered counts the response to the recorded request seq. The response ends a turn, unless the protocol has another
-// frame for that.
+// answered counts the response to the recorded request seq. The response ends the request's turn, unless the protocol
+// ends turns with another frame.
 func (t *tally) answered(seq int, e transcript.Entry) {
 	t.counts[responseKey(seq)]++
 	if session, ok := t.loading[seq]; ok && e.JSON().Get("error").Exists() {
@@ -174,7 +175,8 @@ func (t *tally) answered(seq int, e transcript.Entry) {
 	}
 }
 
-// refused records that the load of a session failed. If a turn runs there, later frames count for that turn again.
+// refused records that the load of a session failed. If a turn is running in the session, later frames belong to that
+// turn again.
 func (t *tally) refused(session string) {
 	t.over[t.loadKey(session)] = true
 	if t.running[session] > 0 && t.phases[session] == t.loadKey(session) {
@@ -182,14 +184,14 @@ func (t *tally) refused(session string) {
 	}
 }
 
-// completed counts a frame that completes the recorded request seq, other than its response.
+// completed counts a frame that completes the recorded request seq and is not its response.
 func (t *tally) completed(seq int) {
 	t.counts[endKey(seq)]++
 	t.end(seq)
 }
 
-// end ends the turn of the recorded request seq, if it is a prompt. Waiting prompts that were answered meanwhile were
-// part of that turn.
+// end ends the turn of the recorded request seq, if the request is a prompt. A waiting prompt that was answered
+// during the turn was part of it.
 func (t *tally) end(seq int) {
 	for session, list := range t.waiting {
 		t.waiting[session] = slices.DeleteFunc(list, func(n int) bool { return n == seq })
@@ -215,8 +217,8 @@ func (t *tally) end(seq int) {
 	}
 }
 
-// came counts a request or notification of the agent in a session. A streamed text counts twice: by its chunks, and as
-// one message, however the agent split it.
+// came counts a request or notification of the agent in a session. A streamed text counts twice: once per chunk, and
+// once as a message, because the agent may split a message anywhere.
 func (t *tally) came(session string, e transcript.Entry) {
 	t.counts[t.key(session, e)]++
 	if f := t.protocol.Facts(e); f.Shows != "" && !f.State {
@@ -227,7 +229,7 @@ func (t *tally) came(session string, e transcript.Entry) {
 	}
 }
 
-// messageKey returns the key of the message that a chunk belongs to.
+// messageKey returns the key of the message to which a chunk belongs.
 func (t *tally) messageKey(session string, f Facts) string {
 	return f.Message + " in " + t.phases[session]
 }
@@ -236,18 +238,18 @@ func (t *tally) key(session string, e transcript.Entry) string {
 	f := t.protocol.Facts(e)
 	what := cmp.Or(f.What, e.Method)
 	if f.State {
-		return what + " of " + session // the turn in which it falls depends on chance
+		return what + " of " + session // it may fall into any turn
 	}
 	return what + " in " + t.phases[session]
 }
 
-// newScore reads one connection of a recording.
+// newScore prepares one connection of a recording for playing.
 func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate, conn int, mode Mode) *score {
 	r := &scoring{score: &score{conn: conn, items: map[string][]string{}}, protocol: p, gates: gates, mode: mode,
 		count: newTally(p), open: map[int]*asked{}, state: map[string]bool{}, chunk: map[string]bool{},
 		owner: map[string]string{}}
 	quiet := besides(t, gates)
-	at := 0 // the connection of the newest frame
+	at := 0 // the connection of the latest frame
 	for e := range t.All() {
 		if e.Frame() || e.Source == transcript.Process {
 			at = e.Conn
@@ -269,11 +271,11 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 		r.before = e.At
 	}
 	r.total = maps.Clone(r.count.counts)
-	maps.DeleteFunc(r.total, func(key string, _ int) bool { return r.chunk[key] }) // the agent may cut a text anywhere
+	maps.DeleteFunc(r.total, func(key string, _ int) bool { return r.chunk[key] }) // the agent may split a text at any point
 	return r.score
 }
 
-// scoring is a score under construction, while its recording is read.
+// scoring is a score that is being made while its recording is read.
 type scoring struct {
 	*score
 	protocol Protocol
@@ -283,11 +285,11 @@ type scoring struct {
 	open     map[int]*asked
 	state    map[string]bool   // keys of state updates
 	chunk    map[string]bool   // keys of chunks
-	owner    map[string]string // the session of a key's frames
-	before   time.Duration     // time of the frame before
+	owner    map[string]string // key -> the session of its frames
+	before   time.Duration     // time of the previous frame
 }
 
-// add adds an act and the frames that it waits for.
+// add adds an act to the score and determines the frames that the act waits for.
 func (r *scoring) add(a *act) {
 	a.needs, a.pause = map[string]int{}, a.entry.At-r.before
 	a.wait(r.mode, r.count, r.owner, r.state, r.chunk)
@@ -295,7 +297,7 @@ func (r *scoring) add(a *act) {
 	r.acts = append(r.acts, a)
 }
 
-// agent counts a frame of the agent.
+// agent counts a frame of the agent, as the frame's kind requires.
 func (r *scoring) agent(e transcript.Entry) {
 	switch {
 	case e.Kind == transcript.Response && e.Ref > 0:
@@ -332,7 +334,7 @@ func (r *scoring) agent(e transcript.Entry) {
 	}
 }
 
-// editor adds an act for a frame of the editor.
+// editor adds the act of sending a frame of the editor.
 func (r *scoring) editor(e transcript.Entry) {
 	a := &act{entry: e, lane: r.protocol.Facts(e).Lane}
 	if q := r.open[e.Ref]; q != nil && e.Kind == transcript.Response && e.Ref > 0 {
@@ -345,14 +347,14 @@ func (r *scoring) editor(e transcript.Entry) {
 	}
 }
 
-// alike returns the requests read so far that came after q and have the same topic.
+// alike returns the requests so far that came after q and have the same topic.
 func (s *score) alike(q *asked) (alike []*asked) {
 	return lists.Where(s.requests, func(other *asked) bool {
 		return other.about == q.about && q.about != "" && other.entry.Seq > q.entry.Seq
 	})
 }
 
-// wait fills in the frames that the act waits for.
+// wait sets the frames that the act waits for.
 func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chunk map[string]bool) {
 	phase := " in " + count.phases[a.lane]
 	cancels := a.beside != "" || count.protocol.Cancels(a.entry)
@@ -368,7 +370,7 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 		case !mine:
 			continue
 		case response:
-		case a.answers > 0 && owner[key] != "": // its request is open: that is enough
+		case a.answers > 0 && owner[key] != "": // its request is unanswered: that is enough
 			continue
 		case !now || state[key]:
 			continue
@@ -384,7 +386,7 @@ func (a *act) wait(mode Mode, count *tally, owner map[string]string, state, chun
 	}
 }
 
-// reach makes the act wait for the model to reach the gates at which it was held in the recording.
+// reach makes the act wait until the model is at the gates where it waited in the recording.
 func (a *act) reach(gates []fakellm.RecordedGate) {
 	for _, g := range gates {
 		mine := g.Session == a.lane || g.Session == "" || a.lane == ""
@@ -394,10 +396,11 @@ func (a *act) reach(gates []fakellm.RecordedGate) {
 	}
 }
 
-// isEndKey reports whether a key belongs to the response to an editor's request, or to another frame that completes it.
+// isEndKey reports whether a key is that of a response to an editor's request, or of another frame that completes
+// such a request.
 func isEndKey(key string) bool {
 	return strings.HasPrefix(key, "the response to ") || strings.HasPrefix(key, "the end of ")
 }
 
-// completes reports whether a frame completes a request without being its response.
+// completes reports whether a frame completes a request but is not its response.
 func completes(e transcript.Entry) bool { return e.Kind == transcript.Notification && e.Ref > 0 }

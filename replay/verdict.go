@@ -13,28 +13,28 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Replay is one replay of a recording, with a verdict.
+// Replay plays a recording once and judges the agent.
 type Replay struct {
 	Player
-	// ID and File name the replay in results.
+	// ID and File identify the replay in results.
 	ID, File string
 	// Log receives the entries of the replay.
 	Log *transcript.Transcript
-	// Golden has the options of the compared texts, such as values to mask. Want returns the wanted text after the
-	// recording was played; a nil Want compares nothing.
+	// Golden has the options for the compared texts, such as values to mask. Want returns the expected text; it is
+	// called after the recording was played. If Want is nil, no texts are compared.
 	Golden golden.Options
 	Want   func() string
-	// altered are the frames to leave out of both compared texts, because Confine changed them.
+	// altered lists the frames that Confine changed. Both compared texts omit them.
 	altered []Altered
-	// AsRecorded marks findings that are already in the recording as known, so that only new ones count.
+	// AsRecorded marks findings that are already in the recording as known, so that only new findings fail the replay.
 	AsRecorded bool
 	Judge      Judge
-	// Beside is the folder that contained the recorded workspace, and the one that replaces it; empty if it does not
-	// matter.
+	// Beside is the recorded parent folder of the workspace and its replacement. It is empty if nothing depends on that
+	// folder.
 	Beside [2]string
 }
 
-// Against returns the canonical text of the recording. It serves as Want to compare a replay with its recording.
+// Against returns the canonical text of the recording. As the value of Want, it compares a replay with its recording.
 func (r *Replay) Against() string {
 	o := Masked(r.Judge.Protocol, r.Recording, r.Golden)
 	o.Root = r.Beside[0]
@@ -49,7 +49,8 @@ func (r *Replay) Text() string {
 	return r.Judge.Text.Render(r.kept(r.Log, func(a Altered) int { return a.Sent }), o)
 }
 
-// kept yields the frames of a transcript, except those that were altered.
+// kept yields the frames of a transcript, except altered ones. seq returns the Seq of an altered frame in that
+// transcript.
 func (r *Replay) kept(t *transcript.Transcript, seq func(Altered) int) iter.Seq[transcript.Entry] {
 	return func(yield func(transcript.Entry) bool) {
 		for e := range Frames(t) {
@@ -61,7 +62,7 @@ func (r *Replay) kept(t *transcript.Transcript, seq func(Altered) int) iter.Seq[
 	}
 }
 
-// Run plays the recording and judges the agent: by the rules, and by the difference from the wanted text.
+// Run plays the recording and judges the agent by the rules, and by the difference from the expected text.
 func (r *Replay) Run(ctx context.Context) (res results.Result) {
 	began := time.Now()
 	res = results.Result{ID: r.ID, File: r.File, Verdict: results.Pass, Started: began}
@@ -109,8 +110,8 @@ func (r *Replay) Run(ctx context.Context) (res results.Result) {
 	return res
 }
 
-// brokenOff reports whether a recording ends early, for example after a crash: in the middle of a line, or while its
-// agent was running. Later frames of the live agent then do not count as a difference.
+// brokenOff reports whether a recording is incomplete, for example after a crash: it ends in the middle of a line or
+// while the agent was running. Later frames of the live agent are then no difference.
 func brokenOff(t *transcript.Transcript) bool {
 	running := false
 	for e := range t.All() {
@@ -125,7 +126,7 @@ func brokenOff(t *transcript.Transcript) bool {
 	return running || t.Torn()
 }
 
-// forgive marks the findings that are already in the recording as known.
+// forgive marks findings that are already in the recording as known. If nothing else failed, the result is known too.
 func (r *Replay) forgive(res *results.Result) {
 	then := map[[2]string]bool{}
 	for _, f := range r.Judge.Check(r.ID, r.Recording).Findings {
@@ -141,7 +142,8 @@ func (r *Replay) forgive(res *results.Result) {
 	res.Known = all && (res.Verdict == results.Fail || res.Verdict == results.Inconclusive)
 }
 
-// withoutTurn makes a pass inconclusive if the recording contains no turn, because the agent had nothing to show.
+// withoutTurn makes a pass inconclusive if the recording contains no turn, because such a replay shows nothing about
+// the agent.
 func (r *Replay) withoutTurn(res *results.Result) {
 	for e := range r.Recording.All() {
 		if _, ok := r.Judge.Protocol.Prompt(e); ok {
@@ -154,7 +156,7 @@ func (r *Replay) withoutTurn(res *results.Result) {
 	}
 }
 
-// Acts reports whether a recording contains an act of the editor: a frame, the end of the agent's input, or a signal.
+// Acts reports whether a recording contains an action of the editor: a frame, closing the agent's input, or a signal.
 func Acts(t *transcript.Transcript) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Editor || e.Kind == transcript.StdinClosed || e.Kind == transcript.Signalled

@@ -8,8 +8,9 @@ import (
 	"strings"
 )
 
-// Current returns the present id for a former id of a rule or of a point, given
-// as RULE/POINT or "RULE POINT". It returns any other text unchanged.
+// Current returns the current id for a former id of a rule or of a point. The
+// form of a point is RULE/POINT or "RULE POINT". Current returns any other text
+// unchanged.
 func (s *Set) Current(id string) string {
 	if s == nil {
 		return id
@@ -25,8 +26,8 @@ func (s *Set) Current(id string) string {
 	return cmp.Or(s.aliases[rule], rule) + between + point
 }
 
-// Renamed returns a sentence that names the present id of an alias. It returns
-// "" if id is not an alias.
+// Renamed returns a sentence with the current id of an alias. It returns "" if
+// id is not an alias.
 func (s *Set) Renamed(id string) string {
 	if now := s.Current(id); now != id {
 		return fmt.Sprintf("%s is now called %s", id, now)
@@ -39,8 +40,8 @@ func (s *Set) Aliases() []string {
 	return slices.Sorted(maps.Keys(s.aliases))
 }
 
-// readAliases reads the aliases of a definition. The new id must exist, and the
-// old one must not exist.
+// readAliases reads the aliases of a definition. It returns an error if the new
+// id does not exist or the old id still exists.
 func readAliases(d Definition) (map[string]string, error) {
 	known := map[string]bool{}
 	for _, r := range d.Rules {

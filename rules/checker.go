@@ -13,40 +13,40 @@ import (
 
 // Config chooses the rules of a Checker and their severity.
 type Config struct {
-	// Severity is the name of a set of severities. With "" or an unknown name,
-	// each point keeps its own class.
+	// Severity is the name of a set of severities. If it is "" or unknown, each
+	// point keeps its own class.
 	Severity string
-	// Off maps the ids or aliases of rules that are turned off to the reason.
+	// Off maps the id or alias of a rule that is turned off to the reason.
 	Off map[string]string
-	// Busy is the agent's promise for a prompt in a busy session: reject, queue
-	// or replace. "" is no promise.
+	// Busy is how the agent promises to treat a prompt in a busy session: reject,
+	// queue or replace. "" means no promise.
 	Busy string
-	// Asks lists the neutral tools for which the agent promises to ask the user
-	// first.
+	// Asks lists the neutral tools that the agent promises to use only with the
+	// user's permission.
 	Asks []string
-	// Stops says that the agent promises to stop its work on a request when the
-	// editor cancels that request.
+	// Stops means that the agent promises to stop working on a request that the
+	// editor cancels.
 	Stops bool
-	// Roots are directories that paths may be in, besides each session's own.
-	// Start is the agent's working directory. If Start is "", the rules do not
-	// check the directory of a path.
+	// Roots lists directories that may contain paths, in addition to each
+	// session's own. Start is the agent's working directory. If Start is "", the
+	// rules do not check where a path is.
 	Roots []string
 	Start string
-	// Patience is how long a request may stay unanswered before the rules blame
-	// the side that owes the answer; 0 means 30 s.
+	// Patience is how long a request may stay unanswered before the rules report
+	// the side that must answer; 0 means 30 s.
 	Patience time.Duration
 }
 
-// End says how a run ended.
+// End describes how a run ended.
 type End struct {
-	// Clean is false if the run was cut off: interrupted, out of time, or the
-	// harness failed. Missing messages then count against neither side.
+	// Clean is false if the run was interrupted, ran out of time, or was ended by
+	// a failure of the harness. Missing messages are then no finding.
 	Clean bool
-	// Lacking says that messages of the transcript are missing. A finding then
-	// counts only if a single message shows it; others are inconclusive.
+	// Lacking means that the transcript lacks messages. A finding then counts only
+	// if a single message proves it; all others are inconclusive.
 	Lacking bool
-	// Linger is how long the run kept listening after its last act. With 0, the
-	// run proves nothing about late frames.
+	// Linger is how long the run kept listening after its last act. If it is 0,
+	// the run proves nothing about late frames.
 	Linger time.Duration
 }
 
@@ -63,8 +63,8 @@ type Checker struct {
 	last     transcript.Entry
 }
 
-// distinctFindings is how many findings of one point are kept apart. Further
-// ones are only counted.
+// distinctFindings is the maximum number of separate findings about one point.
+// Further ones only increase a count.
 const distinctFindings = 200
 
 type pointKey struct {
@@ -79,7 +79,7 @@ type findingKey struct {
 	object  string
 }
 
-// NewChecker returns a checker with a fresh state.
+// NewChecker returns a checker for a new transcript.
 func (s *Set) NewChecker(c Config) *Checker {
 	c.Patience = cmp.Or(c.Patience, 30*time.Second)
 	off := map[string]string{}
@@ -98,15 +98,15 @@ func (s *Set) NewChecker(c Config) *Checker {
 	return checker
 }
 
-// Config returns the checker's configuration, with defaults filled in.
+// Config returns the checker's configuration, including defaults.
 func (c *Checker) Config() Config { return c.config }
 
-// Last returns the entry before the current one, without its bytes. During
-// Finish it returns the last entry.
+// Last returns the entry before the current one, without its Raw bytes. During
+// Finish it returns the last entry of the transcript.
 func (c *Checker) Last() transcript.Entry { return c.last }
 
-// Watch turns a rule on and returns its Watch, which counts and reports for the
-// rule. It returns nil if the rule is off.
+// Watch returns a new Watch for a rule, which counts its checks and reports its
+// findings. It returns nil if the rule is off.
 func (c *Checker) Watch(r Rule) *Watch {
 	if _, off := c.config.Off[r.ID]; off {
 		return nil
@@ -116,17 +116,18 @@ func (c *Checker) Watch(r Rule) *Watch {
 	return w
 }
 
-// Observe judges one entry. The caller passes all entries in the order of the
-// transcript, usually by Transcript.Observe.
+// Observe judges one entry. The caller must pass all entries in the order of
+// the transcript, usually with Transcript.Observe.
 func (c *Checker) Observe(e transcript.Entry) {
 	c.observer.Observe(e)
 	c.last = e
 	c.last.Raw = nil
 }
 
-// Finish runs the checks that need the end of the transcript. It returns all
-// findings in the order of their discovery; findings of these checks are sorted
-// by their entries. Call Finish once, after the last entry.
+// Finish runs the checks that need the end of the transcript and returns all
+// findings. Findings of earlier checks come first, in the order of their
+// discovery; those of the final checks are sorted by their entries. Call Finish
+// once, after the last entry.
 func (c *Checker) Finish(end End) []Finding {
 	before := len(c.findings)
 	c.observer.Finish(end)
@@ -139,7 +140,7 @@ func (c *Checker) Finish(end End) []Finding {
 	return c.Findings()
 }
 
-// doubt makes each finding inconclusive that several messages show together.
+// doubt makes findings inconclusive if their rule needs more than one message.
 func (c *Checker) doubt() {
 	for _, f := range c.findings {
 		if r, ok := c.set.Rule(f.Rule); f.Class != Info && !(ok && r.Alone) {
@@ -158,8 +159,8 @@ func (c *Checker) Findings() []Finding {
 	return all
 }
 
-// Evidence returns, for each rule that was on, how many times the rule checked
-// something.
+// Evidence returns how many times each rule checked something. It omits rules
+// that are off.
 func (c *Checker) Evidence() map[string]int {
 	counts := map[string]int{}
 	for _, w := range c.watches {
@@ -171,8 +172,8 @@ func (c *Checker) Evidence() map[string]int {
 	return counts
 }
 
-// Support returns, for each requirement, how many times a rule checked it. If a
-// requirement is missing or 0, no rule tested it.
+// Support returns how many times the rules checked each requirement. A
+// requirement that is missing or 0 was not tested.
 func (c *Checker) Support() map[string]int {
 	counts := map[string]int{}
 	for _, w := range c.watches {
@@ -185,22 +186,22 @@ func (c *Checker) Support() map[string]int {
 	return counts
 }
 
-// Watch counts and reports for one rule of one checker. It ignores a point that
-// only other versions of the protocol have. It panics for a point that no
-// version has.
+// Watch counts the checks of one rule and reports its findings to a checker. It
+// ignores points that exist only in other versions of the protocol. It panics
+// for a point that exists in no version.
 type Watch struct {
 	checker  *Checker
 	rule     Rule
 	evidence []int
 }
 
-// Has reports whether the rule has a point in this version of the protocol.
+// Has reports whether this version of the protocol has the point.
 func (w *Watch) Has(point string) bool { return w.index(point) >= 0 }
 
-// index returns the position of a point among the rule's points. It returns -1
-// if only other versions of the protocol have the point.
+// index returns the index of a point in the rule's Points, or -1 if only other
+// versions of the protocol have it. It panics for an unknown point.
 func (w *Watch) index(point string) int {
-	for i := range w.rule.Points { // the index avoids copying each point
+	for i := range w.rule.Points { // an index avoids copying each point
 		if w.rule.Points[i].ID == point {
 			return i
 		}
@@ -211,7 +212,7 @@ func (w *Watch) index(point string) int {
 	return -1
 }
 
-// Saw counts one check of each of the points.
+// Saw counts one check of each point.
 func (w *Watch) Saw(points ...string) {
 	for _, p := range points {
 		if i := w.index(p); i >= 0 {
@@ -220,8 +221,8 @@ func (w *Watch) Saw(points ...string) {
 	}
 }
 
-// Seeing returns a function that does the work of Saw for these points, but
-// looks them up only once. It is for points checked at nearly every entry.
+// Seeing returns a function that counts one check of each point, like Saw. It
+// looks up the points only once, for use at nearly every entry.
 func (w *Watch) Seeing(points ...string) (saw func()) {
 	var counts []*int
 	for _, p := range points {
@@ -236,17 +237,18 @@ func (w *Watch) Seeing(points ...string) (saw func()) {
 	}
 }
 
-// Narrow sets the requirements that a finding breaks, if not all of its
-// point's. It ignores nil, which Report returns for a repeated finding.
+// Narrow sets the requirements that a finding breaks, if these are fewer than
+// its point's. f may be nil, which Report returns for a repeated finding;
+// Narrow then does nothing.
 func (w *Watch) Narrow(f *Finding, requirements ...string) {
 	if f != nil {
 		f.Requirements, f.Citation = requirements, w.checker.set.registry.citation(requirements)
 	}
 }
 
-// Report adds a finding and returns it. If one about the same object exists,
-// Report increases its count and returns nil. entries are the Seqs that show
-// the finding; 0 is ignored. Long texts formatted with %q are cut.
+// Report adds a finding and returns it. If a finding about the same object
+// exists, Report increases its count and returns nil. entries lists the Seqs
+// that show the finding; 0 is ignored. %q shortens long texts.
 func (w *Watch) Report(point string, conn int, session, object string, entries []int, format string,
 	args ...any) *Finding {
 	at := w.index(point)
@@ -291,7 +293,8 @@ func (w *Watch) Report(point string, conn int, session, object string, entries [
 	return f
 }
 
-// sentence is fmt.Sprintf, but shortens quoted texts, which come from an agent.
+// sentence is like fmt.Sprintf, but it shortens texts that are formatted with
+// %q, because they come from an agent.
 func sentence(format string, args []any) string {
 	verbs := strings.ReplaceAll(format, "%%", "")
 	for i := range args {

@@ -17,24 +17,26 @@ type Requirement struct {
 	// source: "rfc2119", "prose", "schema", "schema-doc", "jsonrpc", "rfd" or
 	// "convention".
 	Level, Basis string
-	// Core says that the requirement is stable, about the agent, and backed.
+	// Core means that the requirement is stable, concerns the agent, and is based
+	// on the specification.
 	Core bool
 	// Tier decides how the requirement counts in the verdict.
 	Tier Tier
-	// AppliesWhen is the condition under which the requirement applies:
-	// "always", "feature:X", the path of a capability that must be there, or
-	// that path after "!" if it must be absent.
+	// AppliesWhen is the condition under which the requirement applies: "always",
+	// "feature:X", or the path of a capability that the agent must advertise.
+	// After "!", it is a capability that the agent must not advertise.
 	AppliesWhen string
-	// Statement is the requirement in our words, HowToTest a way to test it.
+	// Statement is the requirement in our words. HowToTest describes a way to test
+	// it.
 	Statement, HowToTest string
 	Cite                 Cite
 	// Kit is the id of the same requirement in acp-tck, or "".
 	Kit string
-	// Rules and Checks can show that the requirement is broken. Excluded is the
-	// reason why none of them can, or "".
+	// Rules and Checks list the ids of the rules and checks that can show a
+	// violation. Excluded is the reason why none can, or "".
 	Rules, Checks []string
 	Excluded      string
-	// Sentence is the wording of a must in the specification's pages. It is set
+	// Sentence is the wording of a must in the specification's prose. It is set
 	// only if a Fail depends on that wording.
 	Sentence string
 }
@@ -46,11 +48,11 @@ type Cite struct{ File, Anchor, Quote string }
 // String returns the citation as one line.
 func (c Cite) String() string { return fmt.Sprintf("%s#%s %q", c.File, c.Anchor, c.Quote) }
 
-// Tier says how a requirement counts in the verdict.
+// Tier determines how a requirement counts in the verdict.
 type Tier uint8
 
-// The tiers. A broken Mandatory or Capability requirement makes the agent fail.
-// Broken requirements of other tiers are reported, but do not count.
+// The tiers. A violation of a Mandatory or Capability requirement makes the
+// agent fail. Violations in other tiers are only reported.
 const (
 	Mandatory     Tier = iota // a core must that applies to every agent
 	Capability                // any other core must
@@ -72,20 +74,22 @@ type registry struct {
 	checks bindings
 }
 
-// bindings is the content of bindings.yaml. Its parts are keyed by requirement.
+// bindings is the content of bindings.yaml. Its maps have the ids of
+// requirements as keys.
 type bindings struct {
-	// Checks maps requirements to the ids of checks that test them.
+	// Checks maps a requirement to the ids of the checks that test it.
 	Checks map[string][]string `yaml:"checks"`
 	// Waiting lists requirements that still need a check.
 	Waiting []string `yaml:"waiting"`
-	// Excluded maps requirements that no test can show broken to the reason.
+	// Excluded maps a requirement that no test can show to be violated to the
+	// reason.
 	Excluded map[string]string `yaml:"excluded"`
 }
 
 // Requirements returns all requirements in the order of the registry.
 func (s *Set) Requirements() []Requirement { return slices.Clone(s.registry.all) }
 
-// Requirement returns the requirement with an id; letter case does not matter.
+// Requirement returns the requirement with this id, in any letter case.
 func (s *Set) Requirement(id string) (Requirement, bool) {
 	i, ok := s.registry.byID[strings.ToUpper(id)]
 	if !ok {
@@ -94,8 +98,8 @@ func (s *Set) Requirement(id string) (Requirement, bool) {
 	return s.registry.all[i], true
 }
 
-// Statement returns the statement of the first known requirement among ids, or
-// "".
+// Statement returns the statement of the first id that is a known requirement,
+// or "" if none is.
 func (s *Set) Statement(ids []string) string {
 	for _, id := range ids {
 		if q, ok := s.Requirement(id); ok {
@@ -108,7 +112,8 @@ func (s *Set) Statement(ids []string) string {
 // Waiting returns the core requirements that still need a check.
 func (s *Set) Waiting() []string { return slices.Clone(s.registry.checks.Waiting) }
 
-// citation returns the citation of the first requirement among ids.
+// citation returns the citation of the first of the ids. It returns "" if ids
+// is empty.
 func (r *registry) citation(ids []string) string {
 	if len(ids) == 0 {
 		return ""

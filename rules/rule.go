@@ -9,24 +9,23 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Rule is one invariant of a transcript: its statement and the requirements
-// behind it. The Set has the code that checks it.
+// Rule is a property that every transcript must have. It has a statement and the requirements on which it is based.
+// The code that checks it belongs to the Set.
 type Rule struct {
 	// ID is the name that users see, such as "CANCEL-REASON".
 	ID   string
 	Side Side
 	// Sentence states the rule in one sentence.
 	Sentence string
-	// Points are the ways to break the rule. Elsewhere are the ids of points
-	// that only other versions of the protocol have.
+	// Points lists the ways to violate the rule. Elsewhere lists the ids of points that only other versions of the
+	// protocol have.
 	Points    []Point
 	Elsewhere []string
-	// Alone says that a single message can show a violation, without the
-	// messages before and after it.
+	// Alone means that a single message can prove a violation, without the messages before and after it.
 	Alone bool
 }
 
-// Point is one way to break a rule, with its own class and requirements.
+// Point is one way to violate a rule. It has its own class and requirements.
 type Point struct {
 	ID           string
 	Class        Class
@@ -89,7 +88,7 @@ func (r Rule) Class() Class {
 	return worst
 }
 
-// Requirements returns the ids of all requirements that the rule can show to be broken.
+// Requirements returns the ids of all requirements whose violation the rule can show.
 func (r Rule) Requirements() []string {
 	var ids []string
 	for _, p := range r.Points {

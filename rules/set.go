@@ -13,30 +13,28 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Definition describes the rules of a protocol; New makes a Set of it. Only
-// Watch is required.
+// Definition is the source of a Set. Only Watch is required.
 type Definition struct {
-	// Rules are the first rules. Text defines further ones, in the format that
-	// readRules describes.
+	// Rules lists rules. Text defines more rules after them, in the format that readRules describes.
 	Rules []Rule
 	Text  string
-	// Watch begins to judge one transcript. It gets a Watch for each rule from
-	// the checker, and returns the observer for the entries.
+	// Watch prepares to judge one transcript. It gets a Watch for each rule from the checker, and returns the observer
+	// of the entries.
 	Watch func(*Checker) Observer
 	// Requirements is the registry, in the format that registry.line reads. Bindings is YAML with the tests of each
-	// requirement. Prose is YAML with the sentences behind requirements that rest only on prose.
+	// requirement. Prose is YAML with the sentences of requirements that appear only in prose.
 	Requirements    string
 	Bindings, Prose []byte
-	// Everywhere reports whether the condition of a requirement holds for every
-	// agent, like "always". If it is nil, only "always" does.
+	// Everywhere reports whether a condition is true for every agent, as "always" is. If Everywhere is nil, only
+	// "always" is true for every agent.
 	Everywhere func(condition string) bool
-	// Severities are the values for Config.Severity, by name.
+	// Severities maps the possible values of Config.Severity to severities.
 	Severities map[string]Severity
-	// Aliases has a line OLD NEW for each former id of a rule, or of one of its
-	// points as RULE/POINT. Lines that begin with # are comments.
+	// Aliases has a line OLD NEW for each former id of a rule, or of a point in the form RULE/POINT. Lines that begin
+	// with # are comments.
 	Aliases string
-	// Examples has the examples of each rule in a file RULE.txtar in the folder
-	// Folder; "" is the top. Nil means no examples.
+	// Examples contains a file RULE.txtar with the examples of each rule. The files are in the folder Folder; "" is the
+	// root. A nil Examples means no examples.
 	Examples fs.FS
 	Folder   string
 }
@@ -49,7 +47,7 @@ type Observer interface {
 	Finish(End)
 }
 
-// Set holds the rules of one protocol and their requirements. It never changes.
+// Set holds the rules of one protocol and their requirements. It is immutable.
 type Set struct {
 	definition Definition
 	examples   map[string][]Example
@@ -57,8 +55,7 @@ type Set struct {
 	aliases    map[string]string
 }
 
-// New returns the Set of a definition. Its error names the text and the line
-// with the mistake.
+// New makes a Set from a definition. An error names the text and the line with the mistake.
 func New(d Definition) (*Set, error) {
 	read, err := readRules(d.Text)
 	if err != nil {
@@ -89,8 +86,7 @@ func New(d Definition) (*Set, error) {
 	return s, nil
 }
 
-// Must returns the Set of a definition whose texts are part of the program. It
-// panics if one of the texts has a mistake.
+// Must makes a Set from a definition that is embedded in the program. It panics if the definition has a mistake.
 func Must(d Definition) *Set {
 	s, err := New(d)
 	if err != nil {
@@ -102,7 +98,7 @@ func Must(d Definition) *Set {
 // Rules returns all rules, in the order of the definition.
 func (s *Set) Rules() []Rule { return slices.Clone(s.definition.Rules) }
 
-// Rule returns the rule with an id or an alias.
+// Rule returns the rule with this id or alias.
 func (s *Set) Rule(id string) (Rule, bool) {
 	id = s.Current(id)
 	i := slices.IndexFunc(s.definition.Rules, func(r Rule) bool { return r.ID == id })
@@ -112,12 +108,11 @@ func (s *Set) Rule(id string) (Rule, bool) {
 	return s.definition.Rules[i], true
 }
 
-// Example is a minimal transcript, in the short notation of its protocol, with
-// the expected finding of a rule. Users see the examples, and tests of the
-// rules run them.
+// Example is a minimal transcript, in the short notation of its protocol, with the expected finding of a rule. The
+// examples are shown to users, and tests of the rules run them.
 type Example struct {
 	Rule string
-	// Class and Point are those of the expected finding: Pass and "" for none.
+	// Class and Point are those of the expected finding. If no finding is expected, they are Pass and "".
 	Class Class
 	Point string
 	// Remark is a note about the example, or "".

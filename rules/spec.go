@@ -1,8 +1,9 @@
 package rules
 
-// Begin starts the state machine of each rule that is on. machines maps the ids
-// of rules to state machines. with makes the argument of a state machine from
-// the rule's Watch, and may add shared state.
+// Begin starts the state machine of each rule that is not turned off. machines
+// maps a rule's id to the function that starts its state machine. with makes
+// the argument of that function from the rule's Watch, and may add shared
+// state.
 func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) {
 	for _, r := range c.set.definition.Rules {
 		if w := c.Watch(r); w != nil {
@@ -11,14 +12,15 @@ func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) 
 	}
 }
 
-// Desk passes entries to functions that subscribed to a topic. T is the type of
-// a topic, E that of a parsed entry. The zero value has no subscribers.
+// Desk passes entries to the functions that subscribed to their topic. T is the
+// type of topics, E the type of parsed entries. The zero value has no
+// subscribers.
 type Desk[T comparable, E any] struct {
 	judges map[T][]func(E)
 	atEnd  []func(End)
 }
 
-// On subscribes judge to entries about any of the topics.
+// On subscribes judge to each of the topics in about.
 func (d *Desk[T, E]) On(judge func(E), about ...T) {
 	if d.judges == nil {
 		d.judges = map[T][]func(E){}
@@ -31,7 +33,8 @@ func (d *Desk[T, E]) On(judge func(E), about ...T) {
 // AtEnd subscribes judge to the end of the transcript.
 func (d *Desk[T, E]) AtEnd(judge func(End)) { d.atEnd = append(d.atEnd, judge) }
 
-// Tell calls the subscribers of a topic, in the order of their subscription.
+// Tell calls the subscribers of the topic about, in the order of their
+// subscription.
 func (d *Desk[T, E]) Tell(about T, e E) {
 	for _, judge := range d.judges[about] {
 		judge(e)
@@ -45,7 +48,8 @@ func (d *Desk[T, E]) Finish(end End) {
 	}
 }
 
-// Entry returns the value of a key. If there is none, it adds a new value.
+// Entry returns the value of a key. If the map lacks the key, Entry adds a new
+// zero value and returns it.
 func Entry[K comparable, V any](m map[K]*V, key K) *V {
 	if m[key] == nil {
 		m[key] = new(V)
@@ -53,7 +57,7 @@ func Entry[K comparable, V any](m map[K]*V, key K) *V {
 	return m[key]
 }
 
-// Seen is a set of names that reports repeated names.
+// Seen is a set of names that detects repetitions.
 type Seen map[string]bool
 
 // Again adds a name, and reports whether the set already had it.
@@ -63,8 +67,8 @@ func (s Seen) Again(name string) bool {
 	return before
 }
 
-// Remember sets a key of a map that may have at most most keys. It ignores new
-// keys once the map is full.
+// Remember sets a key of a map that may have at most most keys. Once the map is
+// full, it ignores new keys.
 func Remember[K comparable, V any](m map[K]V, most int, key K, value V) {
 	if _, known := m[key]; known || len(m) < most {
 		m[key] = value

@@ -14,9 +14,9 @@ type Outcome uint8
 // The outcomes, mildest first. If runs differ, the worst outcome counts.
 const (
 	Untested   Outcome = iota // nothing checked the requirement
-	NotReached                // an earlier failure prevented its check
-	Passed                    // something checked it, and nothing broke it
-	Undecided                 // it was checked, but could not be judged
+	NotReached                // an earlier failure prevented the check
+	Passed                    // at least one check, and no violation
+	Undecided                 // the requirement was checked, but no judgment was possible
 	Broken                    // a finding of class Fail, or a failed check
 )
 
@@ -47,18 +47,18 @@ func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil 
 // Conclusion is a verdict and the reasons for it.
 type Conclusion struct {
 	Verdict Verdict
-	// Because has the requirements that decided the verdict, in the registry's
-	// order. It is empty if the verdict is CONFORMANT.
+	// Because lists the requirements that decided the verdict, in the order of the
+	// registry. It is empty for CONFORMANT.
 	Because []string
-	// Counts has the number of requirements in each tier, by outcome.
+	// Counts is the number of requirements with each outcome, per tier.
 	Counts map[Tier]map[Outcome]int
 }
 
-// Conclude returns the verdict for the outcomes of requirements. A missing
-// requirement counts as Untested. If a MANDATORY or CAPABILITY requirement is
-// broken, the agent is not conformant. Otherwise the run is inconclusive if a
-// MANDATORY one could not be judged or no check of it was reached. Equal
-// outcomes give equal verdicts.
+// Conclude returns the verdict for the outcomes of requirements. A requirement
+// that is missing in outcomes counts as Untested. If a MANDATORY or CAPABILITY
+// requirement is broken, the agent is not conformant. Otherwise the run is
+// inconclusive if a MANDATORY requirement could not be judged, or if none of
+// its checks was reached. Equal outcomes give equal verdicts.
 func (s *Set) Conclude(outcomes map[string]Outcome) Conclusion {
 	c := Conclusion{Counts: map[Tier]map[Outcome]int{}}
 	var broken, undecided []string
@@ -93,7 +93,8 @@ type Tally struct {
 }
 
 // AddFindings adds the findings of one run, except those about the client.
-// support says how many times rules checked each requirement (Checker.Support).
+// support is how many times the rules checked each requirement
+// (Checker.Support).
 func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
 	for id, n := range support {
 		if n > 0 {
@@ -116,8 +117,9 @@ func (t *Tally) AddFindings(findings []Finding, support map[string]int) {
 	}
 }
 
-// AddCheck adds the outcome of one check of a scenario for the requirements
-// that it tests. It ignores an Untested check, which was skipped.
+// AddCheck adds the outcome of one check of a scenario. about lists the
+// requirements that the check tests. An Untested outcome is ignored, because
+// the check was skipped.
 func (t *Tally) AddCheck(check string, about []string, o Outcome) {
 	if o == Untested {
 		return
@@ -144,28 +146,28 @@ func (t *Tally) add(id string, o Outcome, evidence int, source string) {
 	}
 }
 
-// Outcomes returns the outcomes so far, for Conclude.
+// Outcomes returns the outcomes so far, as input for Conclude.
 func (t *Tally) Outcomes() map[string]Outcome { return maps.Clone(t.outcomes) }
 
-// Row is the line of one requirement in the table of results.
+// Row is one requirement in the table of results.
 type Row struct {
 	Requirement Requirement
 	Outcome     Outcome
-	// Evidence is how many times something checked the requirement. A pass
-	// without evidence counts as Untested.
+	// Evidence is how many times the requirement was checked. A pass without
+	// evidence counts as Untested.
 	Evidence int
-	// Sources are the rules and checks behind an outcome worse than a pass.
+	// Sources lists the rules and checks that caused an outcome worse than a pass.
 	Sources []string
 }
 
-// Rows returns the lines of all requirements of a set, in the registry's order.
+// Rows returns a row for each requirement of a set, in the registry's order.
 func (t *Tally) Rows(s *Set) []Row {
 	return lists.Map(s.registry.all, func(q Requirement) Row {
 		return Row{q, t.outcomes[q.ID], t.evidence[q.ID], slices.Sorted(maps.Keys(t.sources[q.ID]))}
 	})
 }
 
-// String returns the row as text for people.
+// String returns the row as one line of text.
 func (r Row) String() string {
 	return fmt.Sprintf("%s %s %s (evidence: %d)", r.Requirement.ID, r.Requirement.Tier, r.Outcome, r.Evidence)
 }

@@ -29,7 +29,7 @@ func actCommands() []*Command {
 	}
 }
 
-// Plain compiles a command without arguments.
+// Plain returns the Compile function of a command without arguments. run plays a line of the command.
 func Plain(run func(context.Context, *Branch, *Line) error) func(*Line) Step {
 	return func(l *Line) Step {
 		l.AtMost(0)
@@ -45,7 +45,7 @@ func compileRelease(l *Line) Step {
 		if err := b.Begin(ctx); err != nil {
 			return err
 		}
-		// Before the model goes on, the agent must have read a cancel that the script sent.
+		// The agent must read a cancel that the script sent before the model continues.
 		taken, cancel := context.WithTimeout(ctx, time.Second)
 		if agent := b.Agent(); agent != nil && !stateOf(b.run, func(s *state) bool { return s.held }) {
 			agent.Taken(taken)
@@ -61,12 +61,12 @@ func compileRelease(l *Line) Step {
 	}
 }
 
-// digesting is the longest time that an opening gate waits for the agent to process the input it has read. An agent
-// whose threads never stop must not hold up the run.
+// digesting is the maximum time that a gate waits, before it opens, for the agent to process its input. An agent
+// whose threads never stop must not delay the run further.
 const digesting = 100 * time.Millisecond
 
-// digested waits until no thread of the agent is running, for at most digesting. An agent without a running thread has
-// processed its input.
+// digested waits until no thread of the agent is running, but not longer than digesting. An agent without running
+// threads has processed its input.
 func digested(ctx context.Context, agent talker) {
 	ctx, cancel := context.WithTimeout(ctx, digesting)
 	defer cancel()
@@ -81,8 +81,8 @@ func digested(ctx context.Context, agent talker) {
 	}
 }
 
-// CompileFile compiles "FILE @SOURCE|TEXT". do receives the file name and the text, both with their variables
-// expanded.
+// CompileFile returns the Compile function of a command "FILE @SOURCE|TEXT". do gets the file name and the text,
+// after the variables in both were expanded.
 func CompileFile(do func(b *Branch, l *Line, name, text string) error) func(*Line) Step {
 	return func(l *Line) Step {
 		l.Need(1, "the text")

@@ -64,7 +64,7 @@ func backCommands() []*Command {
 	}
 }
 
-// looker stores which part of the session a line searches, for saw, text and similar commands.
+// looker is the part of a session that a line searches, for saw, text and similar commands.
 type looker struct {
 	in   string
 	turn int
@@ -83,8 +83,8 @@ func lookerOf(l *Line) (k looker) {
 	return k
 }
 
-// window returns the part of a session that a line searches, as log entries: those after from, up to and including to.
-// That is the latest turn by default, the whole run for in=run, or turn n for turn=N.
+// window returns the part of a session that a line searches: the entries after from, up to and including to. By
+// default this is the latest turn. With in=run it is the whole run; with turn=N it is turn N.
 func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	prompts, to := b.PromptsOf(s), b.run.t.Len()
 	n := k.turn
@@ -102,8 +102,9 @@ func (k looker) window(b *Branch, s *Session) (from, to int, err error) {
 	return prompts[n-1] - 1, to, nil
 }
 
-// Back returns the Miss of a line that searches past entries. The script goes on after the Miss. Only a tool-dependent
-// Miss before the first check ends the script, because without the tool's effect there is no situation to judge.
+// Back returns the Miss of a line that searches past entries. Usually the script continues after the Miss. However, a
+// Miss before the first check ends the script if it depends on a tool call, because without the tool's effect there
+// is no situation to judge.
 func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries ...int) error {
 	f := b.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
@@ -111,7 +112,7 @@ func (b *Branch) Back(l *Line, effect bool, expected, observed string, entries .
 	return &Miss{Failure: f, Effect: effect, Soft: !ofTool || b.run.check().decl != nil, ofTool: ofTool}
 }
 
-// keeps reports whether the line is a cmp that requires a file to be as it was at the start.
+// keeps reports whether the line is a cmp that requires a file to be unchanged since the start.
 func (r *run) keeps(l *Line) bool {
 	if !l.Name.Is("cmp") || len(l.Words) < 2 {
 		return false
@@ -121,7 +122,7 @@ func (r *run) keeps(l *Line) bool {
 	return was && wanted && bytes.Equal(before, after)
 }
 
-// ofTool reports whether the line expects an effect that a tool call may have to produce.
+// ofTool reports whether the line expects an effect that requires a tool call.
 func ofTool(l *Line) bool {
 	c := l.Command()
 	return c != nil && c.OfTool
@@ -132,9 +133,9 @@ type saw struct {
 	line           *Line
 	pattern        *language.Pattern
 	window         looker
-	before, after  *language.Pattern // nil: no bound
+	before, after  *language.Pattern // nil means no limit
 	want           int
-	exact, counted bool // count= was given, with the operator = if exact
+	exact, counted bool // counted: the line has count=; exact: with the operator =
 }
 
 func compileSaw(l *Line) Step {
@@ -156,7 +157,7 @@ func compileSaw(l *Line) Step {
 	return s.play
 }
 
-// count removes count=N or count>=N from the line and stores it.
+// count moves the condition count=N or count>=N from the line's words to the fields of s.
 func (s *saw) count() {
 	l := s.line
 	l.Rest = slices.DeleteFunc(slices.Clone(l.Rest), func(w script.Word) bool {
@@ -185,7 +186,7 @@ func (s *saw) play(ctx context.Context, b *Branch) error {
 	return s.judge(b, x.text, seqsOf(b.run.t.Between(from+1, to), x.counts))
 }
 
-// stretch returns the entries to search: those after from, up to and including to.
+// stretch returns the range of entries to search: those after from, up to and including to.
 func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
 	about := b.Session()
 	if name := s.pattern.Session; name != "" && name != "any" {
@@ -213,7 +214,7 @@ func (s *saw) stretch(b *Branch, x *bound) (from, to int, err error) {
 	return from, to, nil
 }
 
-// judge returns a Miss if the number of entries found is not the number that the line requires.
+// judge returns a Miss if the line requires another number of entries than were found (seen).
 func (s *saw) judge(b *Branch, text string, seen []int) error {
 	l := s.line
 	switch {
@@ -242,8 +243,9 @@ func times(n int) string {
 	return strconv.Itoa(n)
 }
 
-// first returns the Seq of the first entry that matches p after from, up to and including to, or 0. With after set, a
-// permission request counts from its answer: first returns the answer's Seq, or 0 without an answer.
+// first returns the Seq of the first entry after from, up to and including to, that matches p. It returns 0 if none
+// matches. If after is set, a permission request counts only when it is answered; first then returns the Seq of the
+// answer.
 func (b *Branch) first(p *language.Pattern, from, to int, after bool) (int, error) {
 	x, err := bind(p, b)
 	if err != nil {
@@ -307,7 +309,7 @@ func compileDescendants(l *Line) Step {
 			case patience.Err() != nil:
 				return b.Back(l, true, "no process that the agent started since the first prompt", strings.Join(lines, "\n"))
 			}
-			// The kernel tells no process about the end of another process's child.
+			// The kernel does not notify this process of the end of another process's child, so it polls.
 			select {
 			case <-time.After(10 * time.Millisecond):
 			case <-patience.Done():
@@ -316,11 +318,11 @@ func compileDescendants(l *Line) Step {
 	}
 }
 
-// dying is how long a process that was told to end may take. Agents must stop quickly, not at once, and a helper may
-// have to end other processes first.
+// dying is how long a process may take to exit after it was told to. The agent must stop promptly, not instantly, and
+// a helper may first have to end other processes.
 const dying = time.Second
 
-// CountResidents records the agent's processes that run before the first prompt.
+// CountResidents records which of the agent's processes run before the first prompt.
 func (r *run) CountResidents() {
 	r.change(func(s *state) {
 		if !r.scenario.Orphans || s.residents != nil || s.agent == nil {

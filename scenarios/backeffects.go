@@ -16,7 +16,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// compared is the longest file, in bytes, for which a failure shows a diff.
+// compared is the size in bytes of the largest file for which a failure shows a diff.
 const compared = 1 << 20
 
 func compileCmp(l *Line) Step {
@@ -58,8 +58,8 @@ func compileCmp(l *Line) Step {
 	}
 }
 
-// settleFiles waits until the editor has written the files that the agent asked for. An agent may end its turn without
-// waiting for the editor's answer.
+// settleFiles waits until the editor has written the files that the agent requested. An agent may end its turn
+// without waiting for the editor's response.
 func (b *Branch) settleFiles(ctx context.Context) {
 	wait, cancel := b.StepTimeout(ctx, 0)
 	defer cancel()

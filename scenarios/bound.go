@@ -21,7 +21,7 @@ type bound struct {
 	text   string
 	of     *language.Kind
 	fields []boundField
-	prompt int // Seq of the prompt that is open where we look from; 0 if none
+	prompt int // Seq of the prompt that is open where the search begins; 0 if none is
 }
 
 type boundField struct {
@@ -29,7 +29,7 @@ type boundField struct {
 	regexp                *regexp.Regexp
 }
 
-// bind replaces the variables of a pattern.
+// bind expands the variables of a pattern.
 func bind(p *language.Pattern, b *Branch) (*bound, error) {
 	x := &bound{run: b.run, text: p.Text, of: p.Of}
 	if p.HasArg {
@@ -73,7 +73,7 @@ func bind(p *language.Pattern, b *Branch) (*bound, error) {
 	return x, nil
 }
 
-// spelled returns the text of a pattern, with variables that are set during the run replaced by their values. Variables
+// spelled returns the text of a pattern for messages. It expands variables that were set during the run. Variables
 // for the run's directories keep their names, because their values differ from run to run.
 func (b *Branch) spelled(p *language.Pattern) string {
 	words := []script.Word{p.Arg}
@@ -89,7 +89,7 @@ func (b *Branch) spelled(p *language.Pattern) string {
 			}
 			value := "$" + part.Text
 			if _, err := b.run.Fixed(part.Text); err != nil {
-				value, _ = b.Variable(part.Text) // bind has expanded it
+				value, _ = b.Variable(part.Text) // no error: bind has already expanded it
 				value = b.run.short(cmp.Or(value, "''"))
 			}
 			text, rest = text+before+value, after
@@ -98,11 +98,10 @@ func (b *Branch) spelled(p *language.Pattern) string {
 	return text + rest
 }
 
-// isTurn reports whether the pattern stands for the end of a turn.
+// isTurn reports whether the pattern matches the end of a turn.
 func (x *bound) isTurn() bool { return x.of.Name == "turn" }
 
-// match reports whether an entry is of the pattern's kind and session and
-// fulfils all its conditions.
+// match reports whether an entry has the pattern's kind and session and meets all its conditions.
 func (x *bound) match(e transcript.Entry) bool {
 	if !x.matchKind(e) {
 		return false
@@ -114,8 +113,8 @@ func (x *bound) matchKind(e transcript.Entry) bool {
 	return x.of.Match(x.Bound, e, x.Session == "" || e.Session == "" || e.Session == x.Session)
 }
 
-// match reports whether an entry fulfils the condition. A path with * means the items of a list: with = or ~, one item
-// has to fulfil it; with != or !~, no item may break it.
+// match reports whether an entry meets the condition. A * in the path stands for the items of a list. With = or ~, at
+// least one item must meet the condition. With != or !~, every item must meet it.
 func (f *boundField) match(r *run, e transcript.Entry) bool {
 	list, field, any := strings.Cut(f.path, ".*.")
 	if !any {
@@ -132,12 +131,12 @@ func (f *boundField) match(r *run, e transcript.Entry) bool {
 	return none
 }
 
-// holds reports whether a value fulfils the condition.
+// holds reports whether a value meets the condition.
 func (f *boundField) holds(v wire.Value, text string, found bool) bool {
 	switch f.operator {
 	case "?":
-		// A null result is a success too, as examples in the specification show. The rule SHAPE reports whether it is
-		// wrong.
+		// A null result counts as success, because examples in the specification have it. The rule SHAPE reports a null
+		// that is wrong.
 		return found && (f.path == "result" || !v.IsNull())
 	case "=":
 		return found && OneOf(text, f.value)
@@ -151,13 +150,13 @@ func (f *boundField) holds(v wire.Value, text string, found bool) bool {
 	return false
 }
 
-// OneOf reports whether text is one of the values, which are separated by |.
+// OneOf reports whether text equals one of the values, which are separated by |.
 func OneOf(text, values string) bool {
 	return text == values || strings.Contains(values, "|") && slices.Contains(strings.Split(values, "|"), text)
 }
 
-// lookup finds the value at a path of an entry. It searches first the part of the message that a reader most likely
-// means, then the enclosing parts. The path "text" also finds stderr output.
+// lookup returns the value at a path of an entry. It first searches the part of the message that a reader most likely
+// means, and then the enclosing parts. The path "text" also finds stderr output.
 func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string, found bool) {
 	switch {
 	case path == "raw":
@@ -179,8 +178,9 @@ func (r *run) lookup(e transcript.Entry, path string) (v wire.Value, text string
 	return wire.Value{}, "", false
 }
 
-// expectation converts the pattern to an Expectation that a line can await. The wait ends early when the pattern can no
-// longer match: the turn ended in another way, or it ended before an event that had to happen within it.
+// expectation converts the pattern to an Expectation for await. taken has the Seqs that other lines of the group have
+// matched. The wait ends early when no later entry can match: the turn ended for another reason, or before an event
+// that must occur within it.
 func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	expect := transcript.Expect(x.text, func() transcript.Fold {
 		unmet := ""
@@ -207,7 +207,8 @@ func (x *bound) expectation(taken map[int]bool) transcript.Expectation {
 	return expect
 }
 
-// counts reports whether saw counts an entry. An argument that await requires is only a filter here.
+// counts reports whether saw counts an entry. Unlike await, saw skips an entry with another argument, such as another
+// stop reason.
 func (x *bound) counts(e transcript.Entry) bool {
 	if !x.match(e) {
 		return false
@@ -216,8 +217,8 @@ func (x *bound) counts(e transcript.Entry) bool {
 	return v == transcript.Met
 }
 
-// decide judges an entry of the right kind for await. Some arguments must match the first such entry: for example, the
-// first end of the turn must have the wanted stop reason. If it has not, the pattern can no longer match.
+// decide judges an entry of the right kind for await. For some kinds, the first such entry must match: for example,
+// the first end of the turn must have the wanted stop reason. If it does not, no later entry can match.
 func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 	switch {
 	case x.isTurn() && !x.wantsEnd(x.run.stopReason(e)):
@@ -230,8 +231,8 @@ func (x *bound) decide(e transcript.Entry) (transcript.Verdict, string) {
 	return transcript.Met, ""
 }
 
-// wantsEnd reports whether a turn may end with this reason. The pattern names the allowed reasons; without one, or
-// with "any", every reason but an error is allowed.
+// wantsEnd reports whether the pattern allows this stop reason. The pattern lists the allowed reasons. If it lists
+// none, or "any", every reason except an error is allowed.
 func (x *bound) wantsEnd(reason string) bool {
 	if x.Arg == "" {
 		return reason != "error"
@@ -239,8 +240,8 @@ func (x *bound) wantsEnd(reason string) bool {
 	return OneOf(reason, x.Arg) || reason != "error" && OneOf("any", x.Arg)
 }
 
-// endsWith reports whether e ends the turn in which the pattern had to match. It returns false if matching entries may
-// also come after the turn, such as state updates and entries without a session.
+// endsWith reports whether e ends the turn in which a match was required. It returns false for patterns that entries
+// after the turn may also match, such as state updates.
 func (x *bound) endsWith(e transcript.Entry) bool {
 	if x.prompt == 0 || e.Ref != x.prompt || !x.run.endsTurn(e) {
 		return false
@@ -248,7 +249,7 @@ func (x *bound) endsWith(e transcript.Entry) bool {
 	return x.of.Inner || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 }
 
-// awaited names the kind of entry that the pattern waits for. The name contains the stop reason of a turn, but not the
+// awaited returns the kind of entry that the pattern waits for. It includes the stop reason of a turn, but not the
 // text of a message.
 func (x *bound) awaited() string {
 	if x.isTurn() {
@@ -257,7 +258,7 @@ func (x *bound) awaited() string {
 	return x.of.Name
 }
 
-// exitStatus returns the status of an exit as text, such as "0", "1" or "SIGKILL".
+// exitStatus returns the exit status in an entry as text, such as "0", "1" or "SIGKILL".
 func exitStatus(e transcript.Entry) string {
 	v := e.JSON()
 	if s := v.Get("signal").Str(); s != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// GoldenOptions returns the profile's options for rendering its agent's conversations.
+// GoldenOptions returns the options of a profile for the canonical text of its agent's conversations.
 func GoldenOptions(p *agents.Profile) golden.Options {
 	n := p.Normalize
 	o := golden.Options{Unordered: n.Unordered, Omit: n.Omit, Values: n.Values, Without: n.Without,
@@ -23,7 +23,7 @@ func GoldenOptions(p *agents.Profile) golden.Options {
 	return o
 }
 
-// render writes the conversation in the format of goldens.
+// render sets r.rendered to the conversation in the format of goldens.
 func (r *run) render() {
 	o := GoldenOptions(r.engine.Profile)
 	o.Exact, o.Work, o.Home, o.Temp = r.scenario.Golden == "exact", r.box.Work, r.box.Home, r.box.Temp
@@ -32,7 +32,8 @@ func (r *run) render() {
 	r.rendered = r.engine.clean(r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o))
 }
 
-// compare compares the run with its golden.
+// compare compares the run with its golden. It renders the conversation in any case. If whole is false, the
+// conversation is incomplete and is not compared.
 func (r *run) compare(res *results.Result, whole bool) {
 	s, e := r.scenario, r.engine
 	r.render()
@@ -41,17 +42,17 @@ func (r *run) compare(res *results.Result, whole bool) {
 		return
 	}
 	if !whole || res.Verdict == results.Inconclusive || res.Verdict == results.Skip {
-		return // half a conversation differs from a whole one
+		return // an incomplete conversation always differs
 	}
 	want, source, err := e.Golden.Read(e.goldens(), s.ID)
-	want = e.clean(want) // it may be older than the words by which a secret is found
+	want = e.clean(want) // the golden may be older than the variable that reveals a secret
 	g := &results.Golden{Path: source}
 	res.Golden = g
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		res.Verdict, res.Reason = results.Error, err.Error()
 	case err != nil && r.isKnown("golden"):
-		g.State = "off" // there is none that would be right
+		g.State = "off" // no golden would be correct
 	case err != nil:
 		g.State = "new"
 		if e.Update && !r.unlisted(res) {
@@ -73,8 +74,8 @@ func (r *run) compare(res *results.Result, whole bool) {
 	}
 }
 
-// compareSkipped fails a skipped scenario that has a golden. A golden shows that the scenario once applied, so the
-// agent's behavior has changed, even if the specification requires nothing here. With --update the golden is removed.
+// compareSkipped fails a skipped scenario that has a golden. The golden shows that the scenario once applied. So the
+// agent's behavior has changed, even if the specification allows it. With --update, the golden is removed instead.
 func (r *run) compareSkipped(res *results.Result) {
 	s, e := r.scenario, r.engine
 	if s.Golden == "off" || e.Golden == nil {
@@ -109,8 +110,8 @@ func (r *run) update(res *results.Result, g *results.Golden) {
 	g.State = "updated"
 }
 
-// masks returns the replacements of values that differ from machine to machine, longest first because one value may
-// begin with another.
+// masks returns replacements for values that differ from machine to machine. Longer values come first, because one
+// value may begin with another.
 func (r *run) masks() []golden.Replacement {
 	names := r.client.Masks()
 	if names == nil {

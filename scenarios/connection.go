@@ -18,7 +18,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Launch starts the agent's process, unless one runs.
+// Launch starts the agent's process if none is running.
 func (r *run) Launch(ctx context.Context) error {
 	r.launching.Lock()
 	defer r.launching.Unlock()
@@ -61,13 +61,13 @@ func (r *run) Launch(ctx context.Context) error {
 	return r.perturb(ctx, agent)
 }
 
-// notePlaces logs the directories, files and variables that the agent gets at its start.
+// notePlaces logs the directories, files and variables that the agent gets when it starts.
 func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[string]string) {
 	m := workspace.Manifest{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, Model: true, Listed: true,
 		Chance: r.scenario.Golden == "off", Set: map[string]string{}}
 	for name, value := range set {
 		if given, ok := r.engine.Env[name]; !ok || given != value {
-			m.Set[name] = value // a line of the scenario says so
+			m.Set[name] = value // a line of the scenario set it
 		}
 	}
 	var cut string
@@ -84,7 +84,7 @@ func (r *run) notePlaces(ctx context.Context, launch agents.Launch, set map[stri
 	r.t.Event(r.connection(), transcript.Note, transcript.Places, "", m)
 }
 
-// startAgent starts the agent's process, or connects to an agent that runs elsewhere.
+// startAgent starts the agent's process, or connects to an agent that is already running.
 func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*transport.Agent, error) {
 	switch {
 	case r.engine.share != nil:
@@ -111,7 +111,8 @@ func (r *run) startAgent(ctx context.Context, conn int, launch agents.Launch) (*
 	return transport.Start(ctx, r.t, conn, c)
 }
 
-// Begin launches the agent and sends the greeting, for example initialize, unless that has been done.
+// Begin launches the agent and performs the greeting, for example initialize. If this was already done, Begin does
+// nothing.
 func (r *run) Begin(ctx context.Context) error {
 	if r.Ready() {
 		return nil
@@ -122,8 +123,8 @@ func (r *run) Begin(ctx context.Context) error {
 	return SetUp(r.client.Greet(ctx, &Branch{run: r}, nil))
 }
 
-// SetUp marks a Miss in err as part of the implied setup, for which the script has no line. Such a Miss fails the
-// scenario, even while a check is open.
+// SetUp marks a Miss in err as a failure of implied setup, which has no line in the script. Such a Miss fails the
+// scenario, even if a check is open.
 func SetUp(err error) error {
 	if m, ok := errors.AsType[*Miss](err); ok {
 		m.setup = true
@@ -135,7 +136,7 @@ func SetUp(err error) error {
 // Ready reports whether the agent has answered the greeting, or the script has closed the agent's input.
 func (r *run) Ready() bool { return stateOf(r, func(s *state) bool { return s.ready || s.ended }) }
 
-// begun adds the time since the agent's launch to Waits.Start, once per launch.
+// begun adds the time since the agent's launch to Waits.Start. It does so once per launch.
 func (s *state) begun() {
 	if !s.launched.IsZero() {
 		s.waits.Start, s.launched = s.waits.Start+time.Since(s.launched), time.Time{}
@@ -151,7 +152,7 @@ func (r *run) Greeted() error {
 	return r.Applies()
 }
 
-// stopAgent ends the running agent and those that leaveAgent left. The next launch opens another connection.
+// stopAgent stops the running agent and those that leaveAgent left behind. The next launch opens a new connection.
 func (r *run) stopAgent(ctx context.Context) {
 	defer r.since(&r.state.waits.Exit)()
 	var left []*transport.Agent
@@ -174,7 +175,7 @@ func (r *run) stopAgent(ctx context.Context) {
 	r.client.Disconnect()
 }
 
-// leaveAgent disconnects from the agent and lets it run on. The next launch starts another agent.
+// leaveAgent disconnects from the agent without stopping it. The next launch starts another agent.
 func (r *run) leaveAgent() {
 	r.change(func(s *state) {
 		s.left = append(s.left, s.agent)
@@ -184,7 +185,7 @@ func (r *run) leaveAgent() {
 	r.client.Disconnect()
 }
 
-// killAgent kills the agent's whole process tree with SIGKILL and waits for the agent's exit.
+// killAgent sends SIGKILL to the agent's whole process tree and waits until the agent has exited.
 func (r *run) killAgent(ctx context.Context, l *Line) error {
 	agent, err := r.Alive(l)
 	if err != nil {
@@ -203,7 +204,7 @@ func (r *run) killAgent(ctx context.Context, l *Line) error {
 	return nil
 }
 
-// Unsent returns the Miss of a line whose frame could not be written to the agent.
+// Unsent returns the Miss of a line whose frame could not be written. err is the write error.
 func (r *run) Unsent(l *Line, err error) *Miss {
 	r.ExpectExit()
 	o := transcript.Outcome{Verdict: transcript.Unmeetable, Reason: err.Error()}
@@ -216,7 +217,7 @@ func (r *run) Unsent(l *Line, err error) *Miss {
 	return &Miss{Failure: f, Effect: true}
 }
 
-// ExpectExit waits, for at most the step timeout, until an agent that reads no more input exits. Its exit status
+// ExpectExit waits for the exit of an agent that no longer reads, for at most the step timeout. The exit status
 // explains more than the failed write.
 func (r *run) ExpectExit() {
 	agent := r.Agent()
@@ -229,7 +230,8 @@ func (r *run) ExpectExit() {
 	}
 }
 
-// Failure begins the description of a failed line: its position, the reason, the last entries, stderr and the process.
+// Failure returns a description of a failed line, which the caller completes. It has the line's position, the reason,
+// the last entries, stderr and the state of the process.
 func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	r.ranOut(o)
 	f := &transcript.Failure{Reason: o.Reason}
@@ -254,8 +256,8 @@ func (r *run) Failure(l *Line, o transcript.Outcome) *transcript.Failure {
 	return f
 }
 
-// advise adds advice to the misses of a run in which a turn failed and the model was never asked. The advice comes from
-// the agent's stderr, which is complete once the agent has exited.
+// advise adds advice from the agent's stderr to the misses of a run. It applies only if a turn failed and the agent
+// never called the model. Call it after the agent has exited, when stderr is complete.
 func (r *run) advise() {
 	if !r.failedUnasked() {
 		return
@@ -268,7 +270,7 @@ func (r *run) advise() {
 	}
 }
 
-// failedUnasked reports whether a turn failed in a run in which the model was never asked.
+// failedUnasked reports whether a turn failed and the agent sent no model request during the run.
 func (r *run) failedUnasked() bool {
 	failed := func(e transcript.Entry) bool {
 		reason, ends := r.protocol().TurnEnd(e)
@@ -278,8 +280,8 @@ func (r *run) failedUnasked() bool {
 		!lists.Any(r.t.All(), func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
 }
 
-// tail returns the last n entries up to and including the entry to, as lines. Chunks of the model's reply and of stderr
-// are left out, because they would crowd out the rest.
+// tail returns up to n entries before and including the entry to, one line each. It omits chunks of the model's reply
+// and of stderr, because they would displace the other entries.
 func (r *run) tail(to, n int) []string {
 	var lines []string
 	for i := to; i > 0 && len(lines) < n; i-- {
@@ -294,8 +296,8 @@ func (r *run) tail(to, n int) []string {
 	return lines
 }
 
-// short cuts a line to the width of a screen. It first replaces the run's directories and hides secrets, because a
-// secret that is cut in half would not be found.
+// short cuts a line to the width of a screen. Before the cut it replaces the run's directories and hides secrets,
+// because a secret that is cut in two would not be found.
 func (r *run) short(s string) string {
 	s = strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(r.engine.clean(s))
 	const width = 140
@@ -337,7 +339,7 @@ func lastLines(s string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// process describes the state of the agent's process, for a failure message.
+// process describes the state of the agent's process for a failure.
 func (r *run) process() string {
 	agent := r.Agent()
 	if agent == nil {
@@ -358,7 +360,8 @@ func (r *run) process() string {
 	}
 }
 
-// Unreached returns the reason that the transport noted when an agent at a URL could not be reached, or "".
+// Unreached returns the reason why an agent at a URL could not be reached. It returns "" if the agent has no URL or
+// was reached.
 func (r *run) Unreached() (why string) {
 	if r.engine.Profile.URL == "" {
 		return ""
@@ -371,7 +374,7 @@ func (r *run) Unreached() (why string) {
 	return why
 }
 
-// StartAdvice returns advice for the user about an agent that did not complete initialize.
+// StartAdvice returns advice for the user about an agent that failed to complete initialize.
 func (r *run) StartAdvice(f *transcript.Failure) string {
 	if hint := agents.Diagnose(r.stderr(16 << 10)); hint != "" {
 		return hint
@@ -393,19 +396,19 @@ func (r *run) StartAdvice(f *transcript.Failure) string {
 	return "run the command by hand: it must speak ACP on stdin and stdout, perhaps only with a flag such as --acp"
 }
 
-// Perturbation describes changes to the editor's behavior that do not change its meaning. A scenario must have the same
-// result with them. The zero value changes nothing.
+// Perturbation changes the timing and splitting of the editor's traffic, but not its meaning. A scenario must have
+// the same result with every Perturbation. The zero value changes nothing.
 type Perturbation struct {
-	// Split writes frames in pieces of this many bytes; 0 writes them whole. A script that sets the shape of its
-	// writes overrides it.
+	// Split is the size in bytes of the pieces in which frames are written; 0 writes whole frames. A script's own
+	// setting overrides it.
 	Split int
 	// Pace delays reads and answers.
 	Pace transport.Pace
-	// How describes the changes to the reader.
+	// How describes the changes for users.
 	How []string
 }
 
-// perturb applies the engine's Perturbation to an agent's connection.
+// perturb applies the engine's Perturbation to the connection to an agent.
 func (r *run) perturb(ctx context.Context, a *transport.Agent) error {
 	p := r.engine.Perturb
 	if len(p.How) == 0 {

@@ -13,29 +13,29 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// doubts records which kinds of waits have timed out. If all turns of a broken agent hang, only the first wait of a
-// kind takes the full timeout; later ones are shortened. Before a shortened wait counts, confirm reruns one scenario of
-// its kind with the full timeout.
+// doubts records which kinds of waits have timed out. If every turn of a broken agent hangs, only the first wait of
+// each kind takes the full timeout; later ones are shortened. The result of a shortened wait counts only after
+// confirm has rerun one scenario of the same kind with the full timeout.
 type doubts struct {
 	mu      sync.Mutex
-	slowest map[string]time.Duration // by kind, of the waits that succeeded
+	slowest map[string]time.Duration // kind -> the slowest wait that succeeded
 	vain    map[string]bool
-	every   bool // shorten every wait, also of kinds that never timed out
+	every   bool // shorten every wait, even of kinds that never timed out
 }
 
 func newDoubts() *doubts {
 	return &doubts{slowest: map[string]time.Duration{}, vain: map[string]bool{}}
 }
 
-// Doubting returns an engine that shortens a wait if another wait of its kind timed out before. A result that rests on
-// a shortened wait, see results.Vain, counts only if a run with full timeouts confirms it.
+// Doubting returns an engine that shortens a wait if a wait of the same kind timed out before. A result that depends
+// on a shortened wait (see results.Vain) counts only if a run with full timeouts confirms it.
 func (e Engine) Doubting() Engine {
 	e.doubts = newDoubts()
 	return e
 }
 
-// Brief returns an engine that shortens all waits, based on the slowest waits that Doubting has recorded. A caller uses
-// it to find out quickly whether a run with full timeouts is worthwhile.
+// Brief returns an engine that shortens all waits, based on the slowest waits that a Doubting engine has recorded. It
+// shows quickly whether a run with full timeouts is worthwhile.
 func (e Engine) Brief() Engine {
 	brief := newDoubts()
 	brief.every = true
@@ -48,13 +48,13 @@ func (e Engine) Brief() Engine {
 	return e
 }
 
-// A shortened wait lasts timesSlowest times the slowest successful wait of its kind, and at least shortestDoubt,
-// because a correct agent is slower in some scenarios than in others.
+// A shortened wait lasts timesSlowest times as long as the slowest successful wait of its kind. It lasts at least
+// shortestDoubt, because a correct agent is slower in some scenarios than in others.
 const timesSlowest = 10
 
 var shortestDoubt = 2 * time.Second
 
-// limit returns the timeout of a wait of this kind, whose normal timeout is full.
+// limit returns the timeout of a wait of this kind. full is the normal timeout.
 func (d *doubts) limit(kind string, full time.Duration) time.Duration {
 	if d == nil {
 		return full
@@ -80,7 +80,8 @@ func (d *doubts) ended(kind string, took time.Duration, vain bool) {
 	}
 }
 
-// waitFor returns a context that limits one wait for the agent. kind names the kind of wait, and name the timer.
+// waitFor returns a context with the timeout of one wait for the agent. kind is the kind of the wait; name is the
+// name of the timer in messages.
 func (r *run) waitFor(
 	ctx context.Context, kind, name string, full time.Duration,
 ) (context.Context, context.CancelFunc) {
@@ -106,8 +107,8 @@ func (r *run) waitFor(
 	}
 }
 
-// cutShort returns why a result proves nothing because a wait that timed out was shortened, or "". An agent that
-// exceeds a shortened wait is slow, not necessarily broken.
+// cutShort returns the reason why a result is inconclusive if a shortened wait timed out, or "". An agent that
+// exceeds a shortened wait is slow, but not necessarily broken.
 func cutShort(res *results.Result) string {
 	if slices.ContainsFunc(res.Vain, func(v results.Vain) bool { return v.Cut }) {
 		return "acp-test shortened a wait here, since the same kind of wait timed out in other scenarios: look at those"
@@ -115,7 +116,7 @@ func cutShort(res *results.Result) string {
 	return ""
 }
 
-// doubtful is a result that rests on a shortened wait.
+// doubtful is a result that depends on a shortened wait.
 type doubtful struct {
 	scenario *Scenario
 	number   int
@@ -123,12 +124,12 @@ type doubtful struct {
 	kind     string
 }
 
-// confirm decides whether the results that rest on shortened waits count. It reruns one scenario per kind of wait with
-// full timeouts. If the wait times out again, the other results of the kind count; if not, their scenarios are all
-// rerun.
+// confirm decides whether the results that depend on shortened waits count. For each kind of wait, it reruns one
+// scenario with full timeouts. If the wait times out again, the other results of that kind count. Otherwise all their
+// scenarios are rerun.
 func (x *execution) confirm(ctx context.Context) {
 	doubted := x.doubtful
-	x.engine.doubts, x.engine.pool, x.plan.Budget = nil, nil, 0 // each alone, once
+	x.engine.doubts, x.engine.pool, x.plan.Budget = nil, nil, 0 // run each in its own process, with full timeouts
 	for len(doubted) > 0 && ctx.Err() == nil {
 		first := doubted[0]
 		again := x.play(ctx, first.scenario, first.number, func() {})

@@ -10,21 +10,21 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// effects logs which files of the workspace changed during a turn, as soon as the turn has ended. The script waits for
-// that log entry, so that its own writes are not attributed to the agent.
+// effects logs which files of the workspace changed during a turn, as soon as the turn ends. The script waits for
+// this log entry, so that its own writes are not attributed to the agent.
 type effects struct {
-	looking sync.Mutex // guards last; no observer takes it
+	looking sync.Mutex // guards last; observers of the log never lock it
 	last    workspace.Snapshot
 
 	mu    sync.Mutex
 	done  *sync.Cond
-	ended int          // turns that have ended and were not looked at yet
-	open  map[int]bool // prompts without an end, by Seq
-	// others is set if somebody other than the agent changed files while a turn was open.
+	ended int          // ended turns whose changes are not logged yet
+	open  map[int]bool // Seqs of prompts whose turn has not ended
+	// others is set if a program other than the agent changed files during a turn.
 	others bool
 }
 
-// wait waits until the file changes of every ended turn are logged.
+// wait waits until the file changes of all ended turns are logged.
 func (x *effects) wait() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -35,8 +35,8 @@ func (x *effects) wait() {
 
 // changes is the content of an entry of kind transcript.Changed.
 type changes struct {
-	// Turn is the Seq of the prompt, 0 if somebody other than the agent may have changed files too. Paths are relative
-	// to Root. Cut is why some files were not compared.
+	// Turn is the Seq of the prompt. It is 0 if a program other than the agent may have changed files too. Paths are
+	// relative to Root. Cut is the reason why some files were not compared, or "".
 	Turn  int       `json:"turn"`
 	Root  string    `json:"root"`
 	Files []changed `json:"files"`
@@ -45,16 +45,16 @@ type changes struct {
 
 type changed struct {
 	Path string `json:"path"`
-	What string `json:"what"` // new file, changed, deleted
+	What string `json:"what"` // "new file", "changed" or "deleted"
 	Is   string `json:"is,omitempty"`
-	Text string `json:"text,omitempty"` // the new content, if the file is small
+	Text string `json:"text,omitempty"` // the new content of a small file
 	Mode string `json:"mode,omitempty"` // whether the file is executable, if that changed
 }
 
-// keptText is the largest file, in bytes, whose text an entry holds.
+// keptText is the size in bytes of the largest file whose text is logged.
 const keptText = 4 << 10
 
-// turns tracks the open turns of a run. The transcript calls it with each entry.
+// turns tracks the open turns of a run. It is called with each entry of the transcript.
 func (r *run) turns(e transcript.Entry) {
 	x := &r.effects
 	x.mu.Lock()
@@ -74,7 +74,7 @@ func (r *run) turns(e transcript.Entry) {
 }
 
 // lookAtTurn logs the files that changed before the end of a turn. It first waits until the editor has written the
-// files that the agent asked for, because an agent may end its turn without waiting for the editor's answer.
+// files that the agent requested, because an agent may end its turn without waiting for the editor's response.
 func (r *run) lookAtTurn(conn int, session string, prompt int) {
 	x := &r.effects
 	ctx, cancel := context.WithTimeout(context.Background(), r.engine.StepTimeout)
@@ -96,7 +96,7 @@ func (r *run) lookAtTurn(conn int, session string, prompt int) {
 	x.done.Broadcast()
 }
 
-// logServed logs what the MCP servers did since the last look. The caller holds x.looking.
+// logServed logs what the MCP servers did since the previous call. The caller must hold x.looking.
 func (r *run) logServed(conn int, session string) {
 	if w, ok := r.client.(Witness); ok {
 		for _, did := range w.Served() {
@@ -105,7 +105,7 @@ func (r *run) logServed(conn int, session string) {
 	}
 }
 
-// logChanges logs the files that changed since the last look. The caller holds x.looking.
+// logChanges logs the files that changed since the previous call. The caller must hold x.looking.
 func (r *run) logChanges(ctx context.Context, conn int, session string, prompt int) {
 	before, now := r.effects.last, r.look(ctx)
 	r.effects.last = now
@@ -122,7 +122,8 @@ func (r *run) logChanges(ctx context.Context, conn int, session string, prompt i
 	}
 }
 
-// changedByOthers logs changes that somebody other than the agent may have made.
+// changedByOthers logs file changes that a program other than the agent may have made. If no agent runs, it logs
+// nothing.
 func (r *run) changedByOthers(ctx context.Context) {
 	x := &r.effects
 	x.looking.Lock()

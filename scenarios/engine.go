@@ -21,109 +21,108 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Engine runs scenarios against the agent of one profile. Running does not change it; many scenarios may run at once.
-// Profile and Protocol are required; the zero values of the other fields are useful defaults.
+// Engine runs scenarios against the agent of one profile. Runs do not modify it, and many scenarios may run at once.
+// Profile and Protocol are required. The zero values of the other fields are useful defaults.
 type Engine struct {
 	Profile *agents.Profile
-	// Protocol is the protocol that the agent speaks. It is required.
+	// Protocol is the protocol of the agent.
 	Protocol *Protocol
-	// Self is the path of this program, which also serves as the keeper of agents and as the reference agent. "" runs
-	// agents without a keeper.
+	// Self is the path of this program, which is also the keeper of agents and the reference agent. If it is "", agents
+	// run without a keeper.
 	Self string
 	// ExtraArgs are added to the agent's command line.
 	ExtraArgs []string
-	// Command is the command line that repeats this run.
+	// Command is the command line that repeats this run, for reports.
 	Command string
-	// Tool is the name and version of this program, for headers.
+	// Tool is the name and version of this program, for the headers of transcripts.
 	Tool string
-	// Out is the directory for artifacts; "" writes none.
+	// Out is the directory for artifacts. If it is "", no artifacts are written.
 	Out string
 	// Temp is the parent of the runs' directories; "" is the system's directory for temporary files.
 	Temp string
-	// Cwd is the user's working directory, absolute. Host is the environment, as from os.Environ. PassEnv names the
-	// variables of Host that the agent gets.
+	// Cwd is the user's working directory, an absolute path. Host is the user's environment, in the format of
+	// os.Environ. PassEnv lists the variables of Host that the agent gets.
 	Cwd     string
 	Host    []string
 	Env     map[string]string
 	PassEnv []string
 
-	// Golden holds the goldens; nil compares none.
+	// Golden is the store of goldens. If it is nil, runs are not compared with goldens.
 	Golden *golden.Store
-	// Update writes goldens instead of comparing; GoldenRequired makes a
-	// missing one a failure.
+	// Update writes goldens instead of comparing them. GoldenRequired makes a missing golden a failure.
 	Update, GoldenRequired bool
-	// Complete says that the scenarios of RunAll are a whole collection, so that
-	// a golden without a scenario is stale.
+	// Complete means that RunAll gets all scenarios of a collection. A golden without a scenario is then stale.
 	Complete bool
-	// Unfiltered says that no filter left out scenarios of the collection. With a filter, a known failure whose
-	// scenario is a glob is never stale: it may be about a scenario that was left out.
+	// Unfiltered means that no filter removed scenarios from the collection. With a filter, a known failure whose
+	// scenario is a glob is never stale, because it may apply to a removed scenario.
 	Unfiltered bool
-	// Known are expected failures, in addition to those of the profile.
+	// Known lists expected failures, in addition to those of the profile.
 	Known []agents.KnownFailure
 
-	// AskMode is the agent's mode that asks for permission, "" if unknown or if the initial mode asks. Scenarios that
-	// are skipped because the agent asked nothing run again in this mode.
+	// AskMode is the agent's mode in which it asks for permission. It is "" if this mode is unknown or is the initial
+	// mode. Scenarios that are skipped because the agent did not ask for permission are rerun in this mode.
 	AskMode string
-	// startMode is the mode that the editor sets in new sessions; "" keeps the agent's initial mode.
+	// startMode is the mode that the editor sets in new sessions. "" keeps the agent's initial mode.
 	startMode string
 
 	Seed        int64
-	Severity    string        // the name of a set of severities of Rules; "" is no set
-	Timeout     time.Duration // of a scenario; 0 means the profile's, else 60 s
-	StepTimeout time.Duration // of a line; 0 means the profile's, else 10 s
-	Grace       time.Duration // of each step of ending an agent; 0 means 2 s
-	// Linger is how long the agent must send nothing, after the last line, before the transcript closes. Nil means 250
-	// ms for scenarios tagged cancel, load or close, and 0 for others.
+	Severity    string        // name of a set of severities of Rules; "" means none
+	Timeout     time.Duration // timeout of a scenario; 0 means the profile's, else 60 s
+	StepTimeout time.Duration // timeout of a line; 0 means the profile's, else 10 s
+	Grace       time.Duration // timeout of each step of stopping an agent; 0 means 2 s
+	// Linger is how long the agent must be silent after the last line before the transcript ends. Nil means 250 ms for
+	// scenarios tagged cancel, load or close, and 0 for others.
 	Linger *time.Duration
-	// NoFurther leaves out the turn that follows the last line of a scenario.
+	// NoFurther omits the extra turn after the last line of a scenario.
 	NoFurther bool
-	// Debug turns all timeouts off and calls Launched before initialize.
+	// Debug disables all timeouts and calls Launched before initialize.
 	Debug    bool
 	Launched func(id string, pid int)
-	// NoTrap starts agents without a proxy. By default the environment names a proxy that refuses connections to other
-	// machines and logs them as findings. Launchers that may have to download the agent get no proxy.
+	// NoTrap starts agents without a proxy. By default, the agent's environment names a proxy that refuses connections
+	// to other machines and logs them as findings. A launcher that may have to download the agent gets no proxy.
 	NoTrap bool
-	// Connect opens connection conn to the agent, for the run logged by t: to the agent at the launch's URL, or to one
-	// within this process. If Connect is nil, the engine starts the agent's command, and an agent at a URL is an error.
+	// Connect opens connection number conn to the agent for the run with transcript t. The agent is at the launch's URL
+	// or within this process. If Connect is nil, the engine starts the agent's command, and an agent at a URL is an
+	// error.
 	Connect func(ctx context.Context, t *transcript.Transcript, conn int, launch agents.Launch) (*transport.Agent, error)
-	// Through wraps the transport of each agent that is started as a command; nil wraps none.
+	// Through wraps the transport of each agent that is started as a command. If it is nil, transports are not wrapped.
 	Through func(transport.Transport) transport.Transport
-	// Isolate limits agents to the servers and directories of the run, the files that they need, and their own
+	// Isolate restricts agents to the servers and directories of the run, the files that they need, and their own
 	// processes; see isolate.CheckView. It requires Self.
 	Isolate bool
-	// NetworkOnly is the reason why only the network of an isolated agent is restricted, see isolate.Check; "" if its
-	// view of files and processes is restricted too.
+	// NetworkOnly is the reason why isolation restricts only the network; see isolate.Check. It is "" if isolation also
+	// restricts files and processes.
 	NetworkOnly string
-	// Readable lists more files and directories that an isolated agent may read, as absolute paths.
+	// Readable lists additional files and directories that an isolated agent may read. The paths are absolute.
 	Readable []string
 	// Keep moves the directory of each run to Out instead of removing it.
 	Keep bool
 	// Step is called with a description of each step of a running scenario.
 	Step func(id, step string)
-	// Secrets are removed from everything that a run writes and shows; nil removes none.
+	// Secrets finds the secrets that are removed from all output of a run. If it is nil, nothing is removed.
 	Secrets *secret.Finder
-	// Redact returns a function that removes secrets from the entries of one transcript before they are written to
-	// disk; nil changes nothing.
+	// Redact returns a function for one transcript. The function removes secrets from entries before they are written to
+	// disk. If Redact is nil, entries are unchanged.
 	Redact func() func(transcript.Entry) transcript.Entry
-	// Folder is the directory Out, opened before any agent ran; nil opens it.
+	// Folder is the directory Out, opened before any agent started. If it is nil, each run opens Out itself.
 	Folder *evidence.Folder
-	// Began is when the running command began; zero means when RunAll begins.
+	// Began is when the running command started. The zero time means the start of RunAll.
 	Began time.Time
 	// below is the subdirectory of Folder for the scenarios of one round.
 	below string
-	// memory is how many bytes of a transcript stay in memory; 0 means 64 MiB.
+	// memory is how many bytes of a transcript are kept in memory; 0 means 64 MiB.
 	memory int
-	// Perturb changes how the editor behaves without changing the meaning.
+	// Perturb changes the timing and splitting of the editor's traffic, but not its meaning.
 	Perturb Perturbation
-	// Share lets scenarios run in an agent process that other scenarios used before, unless they need their own. A
-	// scenario that does not pass there runs again alone, and only the second result counts.
+	// Share lets a scenario run in an agent process that other scenarios have used, unless it needs its own process. A
+	// scenario that does not pass there is rerun in its own process, and only the second result counts.
 	Share bool
-	pool  *pool   // of RunAll; nil shares nothing
-	share *sharer // of one scenario; nil runs it alone
-	// doubts are shared by the scenarios of RunAll; nil gives each wait its full timeout.
+	pool  *pool   // the processes of one RunAll; nil means no sharing
+	share *sharer // the shared process of one scenario; nil means its own process
+	// doubts is shared by the scenarios of one RunAll. If it is nil, each wait has its full timeout.
 	doubts *doubts
-	// Slot, if set, is called when a run has only its final wait for late frames left, so that another run may begin.
-	// The run calls listened when that wait is over.
+	// Slot, if set, is called when a run has only its final wait for late frames left. Another run may then start. The
+	// run calls listened when that wait is over.
 	Slot func(id string) (listened func())
 }
 
@@ -146,7 +145,7 @@ func (e *Engine) redactor() func(transcript.Entry) transcript.Entry {
 	return e.Redact()
 }
 
-// clean returns text without secrets.
+// clean removes secrets from text.
 func (e *Engine) clean(text string) string {
 	if e.Secrets == nil {
 		return text
@@ -162,7 +161,7 @@ func (e *Engine) withDefaults() *Engine {
 	return &c
 }
 
-// attempt runs a scenario once, in a process of its own or in a shared one if share is set.
+// attempt runs a scenario once, in its own process or, if e.share is set, in a shared process.
 func (e *Engine) attempt(ctx context.Context, s *Scenario) results.Result {
 	began := time.Now()
 	res := results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Verdict: results.Pass, Started: began}
@@ -183,7 +182,7 @@ func (e *Engine) attempt(ctx context.Context, s *Scenario) results.Result {
 	return res
 }
 
-// play runs the script and judges the run.
+// play runs the script of a run and judges the run.
 func (r *run) play(ctx context.Context, res *results.Result) {
 	e, s := r.engine, r.scenario
 	deadline := max(s.Timeout, e.Timeout)
@@ -234,16 +233,17 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	res.Notes = append(res.Notes, lists.Map(problems, error.Error)...)
 }
 
-// concludes reports whether the script ended by itself, with a success, a Miss or a skip, instead of being cut off.
+// concludes reports whether the script ended by itself: with success, a Miss or a skip. It is false if the script was
+// cut off.
 func (r *run) concludes(err error) bool {
 	var m *Miss
 	var s *Skipped
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
 }
 
-// look returns a snapshot of the workspace. If the run was interrupted, it takes at most two seconds.
+// look returns a snapshot of the workspace. It takes at most two seconds if ctx has ended, else at most a minute.
 func (r *run) look(ctx context.Context) workspace.Snapshot {
-	patience := time.Minute // Take has its own
+	patience := time.Minute // Take also has a limit of its own
 	if ctx.Err() != nil {
 		patience = 2 * time.Second
 	}

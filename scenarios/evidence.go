@@ -13,7 +13,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// folder returns the folder for a run's artifacts, and the path within that folder.
+// folder returns the opened folder for a run's artifacts, and the run's path within that folder.
 func (e *Engine) folder() (*evidence.Folder, string, error) {
 	if e.Folder != nil {
 		return e.Folder, e.below, nil
@@ -22,13 +22,13 @@ func (e *Engine) folder() (*evidence.Folder, string, error) {
 	return f, e.below, err
 }
 
-// artifact returns the path of a file of this scenario in the folder.
+// artifact returns the path of one of this scenario's files within the folder for artifacts.
 func (r *run) artifact(name string) string {
 	return filepath.Join(r.below, filepath.FromSlash(r.scenario.ID), name)
 }
 
 // seal checks that no other program wrote to the transcript's file. If one did, seal writes the transcript again from
-// memory; if it is no longer all in memory, the scenario's verdict becomes error.
+// memory. If the transcript is no longer completely in memory, the verdict becomes error.
 func (r *run) seal(res *results.Result) error {
 	if r.log == nil {
 		return nil
@@ -52,8 +52,8 @@ func (r *run) seal(res *results.Result) error {
 	return nil
 }
 
-// inspect checks, after the last agent has exited, whether artifacts were removed or changed. The verdict of a scenario
-// with such an artifact becomes error.
+// inspect checks whether artifacts were removed or changed while agents ran. It must run after the last agent has
+// exited. If an artifact was, the verdict of its scenario becomes error.
 func (e *Engine) inspect(run *results.Run) {
 	if e.Folder == nil {
 		return

@@ -8,33 +8,33 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// denial matches an agent's statement that the user refused. Such a statement does not excuse a miss.
+// denial matches an agent's statement that the user refused a tool call. Such a statement does not excuse a miss.
 var denial = lazy.Regexp(`(?i)\buser\b.{0,40}\b(reject|den(y|ied)|declin|refus|disallow|cancel)` +
 	`|\b(reject|denied|declin|refus|disallow|cancel)\w* by (the )?user`)
 
-// trouble is a tool call that failed, or that the agent did not show to the editor. say is the agent's text about that
-// call, to the editor or to the model.
+// trouble is a tool call that failed, or that the agent did not show to the editor. say is the agent's text about the
+// call, for the editor or for the model.
 type trouble struct {
 	seq      int
 	how, say string
-	hidden   bool // the agent showed no call
+	hidden   bool // the agent did not show the call
 }
 
-// calls are the tool calls of a session, up to the log entry read last.
+// calls tracks the tool calls of a session while the log is read.
 type calls struct {
-	shown   map[string]int // Seq of the first update of each call
-	results int            // how many results the model was told
-	since   int            // the Seq of its last model request
-	unshown []trouble      // results in its last model request that the editor did not refuse
+	shown   map[string]int // tool call -> Seq of its first update
+	results int            // number of results that the agent sent to the model
+	since   int            // Seq of the agent's latest model request
+	unshown []trouble      // results in the latest model request, without calls that the editor refused
 
-	replies []string        // the steps of each reply of the model since the latest prompt
-	refused map[string]bool // the replies whose calls the editor refused
+	replies []string        // steps of the model's replies since the latest prompt
+	refused map[string]bool // replies whose calls the editor refused
 }
 
-// troubles returns the tool calls that failed or were not shown, except those that the editor refused or that the agent
-// reports as refused. It also ignores a call that the agent failed without a question because the editor refused the
-// same reply of the model earlier. An update that shows a call may be logged after the model request with the call's
-// result, but before the next model request.
+// troubles returns the tool calls that failed or were not shown. It omits calls that the editor refused or that the
+// agent reports as refused. It also omits a call that failed without a permission request, if the editor had refused
+// the same reply of the model earlier. The update that shows a call may be logged later than the model request with
+// the call's result, but not later than the following model request.
 func (r *run) troubles() []trouble {
 	var found []trouble
 	sessions := map[string]*calls{}
@@ -85,17 +85,18 @@ func (r *run) troubles() []trouble {
 	return found
 }
 
-// refusedBefore reports whether the editor refused one of the turn's model replies, in this turn or an earlier one. All
-// replies of the turn are compared, because an agent's update may be logged after later replies.
+// refusedBefore reports whether the editor ever refused one of this turn's model replies. It compares all replies of
+// the turn, because an agent's update may be logged after later replies.
 func (c *calls) refusedBefore() bool {
 	return slices.ContainsFunc(c.replies, func(reply string) bool { return c.refused[reply] })
 }
 
-// told records the tool results of a model request, except results of a refused call, for which stands is true.
+// told counts the tool results in a model request. It adds those that are not excused to c.unshown. stands reports
+// whether a result belongs to a refused call.
 func (c *calls) told(e transcript.Entry, stands func(since int, text string) bool) {
 	for text := range e.JSON().Get("results").Items() {
 		c.results++
-		if e.Session != "" && !stands(c.since, text.Str()) { // else nothing shows what it belongs to
+		if e.Session != "" && !stands(c.since, text.Str()) { // without a session, the call of the result is unknown
 			c.unshown = append(c.unshown, trouble{e.Seq, "the agent showed no tool call that was to do this, " +
 				"and told its model", text.Str(), true})
 		}
@@ -103,8 +104,8 @@ func (c *calls) told(e transcript.Entry, stands func(since int, text string) boo
 	c.since = e.Seq
 }
 
-// excuse returns why a miss that depends on a tool call proves nothing: a tool call failed before the script's next
-// prompt. It returns "" if nothing excuses the miss.
+// excuse returns the reason why a miss that depends on a tool call proves nothing: a tool call failed before the
+// script's next prompt. It returns "" if there is no such reason.
 func (r *run) excuse(m *Miss) string {
 	if why := r.passedOn(m.by); why != "" {
 		return why
@@ -119,7 +120,7 @@ func (r *run) excuse(m *Miss) string {
 		end = prompts[next]
 	}
 	all := slices.DeleteFunc(r.troubles(), func(t trouble) bool {
-		return t.hidden && !m.Effect // the line asks for what the agent shows
+		return t.hidden && !m.Effect // the line is about the agent's updates, not the effect
 	})
 	if len(all) == 0 || all[0].seq > end {
 		return ""
@@ -128,8 +129,8 @@ func (r *run) excuse(m *Miss) string {
 	return fmt.Sprintf("%s: %q (#%d)", t.how, transcript.Clip(r.Plain(t.say), 300), t.seq)
 }
 
-// passedOn returns a reason if the turn ended with the error code with which the editor had answered a request in that
-// turn; else "". An agent may fail the tool call or the whole prompt with such an error.
+// passedOn returns a reason if the turn ended with the same error code that the editor had sent in that turn, else
+// "". An agent may fail the tool call or the whole prompt with the editor's error.
 func (r *run) passedOn(end transcript.Entry) string {
 	code := end.JSON().Path("error.code")
 	if end.Source != transcript.Agent || !r.endsTurn(end) || !code.Exists() {
@@ -144,9 +145,9 @@ func (r *run) passedOn(end transcript.Entry) string {
 	return ""
 }
 
-// retrying returns why a timed out wait proves nothing: since the last prompt the agent has requested the same reply
-// from the model again, and may pause ever longer before it gives up. It returns "" if the agent has not, or if the
-// editor has sent more since.
+// retrying returns the reason why a wait that timed out proves nothing: since the last prompt, the agent has repeated
+// the same model request, and it may pause longer before each further attempt. It returns "" if the agent did not
+// repeat a request, or if the editor has sent something since.
 func (r *run) retrying() string {
 	prompts := r.prompts()
 	if len(prompts) == 0 {

@@ -30,7 +30,7 @@ func compileExec(l *Line) Step {
 	}
 }
 
-// exec runs the user's own check, a program in any language, with the user's environment.
+// exec runs the user's own check: any program, with the user's environment.
 func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error {
 	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
@@ -72,11 +72,11 @@ func (r *run) exec(ctx context.Context, b *Branch, l *Line, argv []string) error
 	return l.Fault(fmt.Errorf("running %s: %w", argv[0], err))
 }
 
-// mostOutput is how many bytes of a program's output are kept.
+// mostOutput is the maximum number of bytes of a program's output that are kept.
 const mostOutput = 1 << 20
 
-// head keeps the first mostOutput bytes that are written to it.
-type head struct{ kept bytes.Buffer } // not embedded: it would be copied to as a whole
+// head keeps the first mostOutput bytes of the data written to it.
+type head struct{ kept bytes.Buffer } // not embedded, because io.Copy would then bypass Write
 
 func (h *head) Write(p []byte) (int, error) {
 	_, _ = h.kept.Write(p[:min(len(p), max(mostOutput-h.kept.Len(), 0))])

@@ -44,7 +44,7 @@ func compileAwait(l *Line) Step {
 	return func(ctx context.Context, b *Branch) error { return b.await(ctx, l, p, within) }
 }
 
-// limitOf returns the time of the option within=, or 0.
+// limitOf returns the value of the option within=, or 0 if the line has none.
 func limitOf(l *Line) (d time.Duration) {
 	if w, ok := l.Options("within")["within"]; ok {
 		d = l.Duration(w)
@@ -52,7 +52,7 @@ func limitOf(l *Line) (d time.Duration) {
 	return d
 }
 
-// await plays a line with "await PATTERN". It is the only place where a script waits for the agent or the model.
+// await plays a line "await PATTERN". Only such lines wait for the agent or the model.
 func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -88,7 +88,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 	return b.unmet(l, x, o)
 }
 
-// lookFrom returns the session whose cursor the line moves, and the Seq after which the line's search begins. It sets
+// lookFrom returns the session whose cursor the line moves, and the Seq after which the search begins. It sets
 // x.prompt to the session's open prompt.
 func (b *Branch) lookFrom(x *bound, p *language.Pattern) (looked *Session, after int) {
 	looked, after = b.Session(), b.At()
@@ -131,7 +131,8 @@ func (b *Branch) unmet(l *Line, x *bound, o transcript.Outcome) *Miss {
 	case OneOf(b.protocol().EndReason, x.Arg) && b.endedWithoutError(o.Entry):
 		miss.turnEnd = o.Entry.Seq
 	}
-	// There is no situation to judge if the missing entry would have created it, or if no open check has a requirement.
+	// There is no situation to judge in two cases: the missing entry would have created it, or no open check has a
+	// requirement.
 	opens := x.of.Opens || x.of.InnerArg != nil && x.of.InnerArg(x.Arg)
 	if c := b.run.check(); opens || !miss.Effect && (c.decl == nil || len(c.decl.Requirements) == 0) {
 		miss.Verdict = results.Inconclusive
@@ -143,7 +144,7 @@ func (b *Branch) sessionOf(x *bound) *Session {
 	return b.run.lastSession(func(s *Session) bool { return s.ID == x.Session })
 }
 
-// quiet waits until the agent has sent no frame for d.
+// quiet waits until the agent has sent no frame for the duration d. longest limits the wait, if it is long enough.
 func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -172,7 +173,7 @@ func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) e
 	}
 }
 
-// file waits until a file exists. If the turn ends or the timeout passes first, it returns an inconclusive Miss.
+// file waits until a file exists. If the turn ends or the timeout expires first, it returns an inconclusive Miss.
 func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about string, within time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -192,7 +193,8 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about stri
 	wait, cancel := b.StepTimeout(ctx, within)
 	defer cancel()
 	for {
-		// Check for the end of the turn before the file: a command may create the file just before the turn ends.
+		// Check whether the turn has ended before checking the file: a command may create the file just before the turn
+		// ends.
 		glance, stop := context.WithTimeoutCause(wait, 10*time.Millisecond, errGlance)
 		o := b.run.t.Await(glance, prompt, ends)
 		stop()

@@ -12,13 +12,13 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// meant reports whether a finding is about a violation by the editor that the scenario commits on purpose.
+// meant reports whether a finding is about a violation that the scenario makes the editor commit on purpose.
 func (r *run) meant(f rules.Finding) bool {
 	return f.Side == rules.OfClient &&
 		(r.state.allExcused || slices.ContainsFunc(f.Entries, func(seq int) bool { return r.state.excused[seq] }))
 }
 
-// finding converts a rule's finding into a results.Finding.
+// finding converts a finding of a rule to a finding of the results.
 func (r *run) finding(f rules.Finding) results.Finding {
 	out := results.FindingOf(f)
 	out.Point, out.Message, out.Detail = f.Point, r.Plain(f.Message), r.Plain(f.Detail)
@@ -35,7 +35,7 @@ func (r *run) Plain(s string) string {
 	return strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(s)
 }
 
-// around returns, as lines, the entries that a finding names and the frames around the last of them.
+// around returns the entries that a finding names and the frames around the last of them, one line each.
 func (r *run) around(seqs []int) []string {
 	last := slices.Max(seqs)
 	want := lists.Set(seqs)
@@ -56,13 +56,13 @@ func (r *run) around(seqs []int) []string {
 	return lines
 }
 
-// leftovers returns findings that no frame shows: a killed agent, and the way its processes ended.
+// leftovers returns findings that no frame shows: why the agent was killed, and how its processes ended.
 func (r *run) leftovers() []results.Finding {
 	var out []results.Finding
 	if why := r.flood.why.Load(); why != nil {
 		out = append(out, results.Finding{Rule: "FLOOD", Class: results.Fail, Message: "The agent was killed: " + *why + "."})
 	}
-	// exits adds a finding about the end of the agent's processes.
+	// exits adds a finding about how the agent's processes ended.
 	exits := func(rule string, class results.Verdict, message, detail string) {
 		out = append(out, results.Finding{Rule: rule, Class: class, Requirements: r.protocol().ExitRequirements,
 			Message: message, Detail: detail})
@@ -90,7 +90,8 @@ func (r *run) leftovers() []results.Finding {
 // prompts returns the Seqs of all prompts of the run.
 func (r *run) prompts() []int { return seqsOf(r.t.All(), r.protocol().Prompts) }
 
-// seqsOf returns the Seqs of the entries that fit. It keeps only Seqs, because all entries may not fit into memory.
+// seqsOf returns the Seqs of the entries for which fits is true. It returns only Seqs, because all entries may not
+// fit into memory.
 func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool) (seqs []int) {
 	for e := range entries {
 		if fits(e) {
@@ -100,12 +101,12 @@ func seqsOf(entries iter.Seq[transcript.Entry], fits func(transcript.Entry) bool
 	return seqs
 }
 
-// markTurns marks in res which findings are about a turn, and whether the agent reached the model server. It sets
-// Unreached if the agent did not, although the script sent a prompt and had replies.
+// markTurns sets InTurn of the findings that are about a turn, and Reached if the agent reached the model server. It
+// sets Unreached if the agent did not reach the server although the script sent a prompt and had replies.
 func (r *run) markTurns(res *results.Result) {
 	prompts := r.prompts()
 	wire, _ := r.model.Learned()
-	// An agent whose model request was refused, for its content or its key, did reach the server.
+	// An agent has reached the server even if the server refused its request because of its content or its key.
 	res.Reached = wire != "" || lists.Any(r.t.All(), func(e transcript.Entry) bool {
 		return e.Kind == transcript.ModelRequest && e.JSON().Get("tools").Exists()
 	})
@@ -115,7 +116,7 @@ func (r *run) markTurns(res *results.Result) {
 	}
 }
 
-// missedInTurn reports whether a line of the check missed after the script's first prompt was sent.
+// missedInTurn reports whether the check has a miss after the script's first prompt.
 func (r *run) missedInTurn(c *checkState) bool {
 	prompts := r.prompts()
 	return len(prompts) > 0 && slices.ContainsFunc(c.misses, func(m *Miss) bool { return m.at >= prompts[0] })

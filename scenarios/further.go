@@ -11,15 +11,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// The texts of the user and the model in the further turn. They occur in no scenario.
+// Texts of the user and the model in the further turn. No scenario contains them.
 const (
 	furtherPrompt = "One more thing: say that you are ready for what comes next."
 	furtherReply  = "Ready for what comes next, whatever it may be."
 )
 
-// further plays one plain turn after the last check, in an idle session, because the consequences of a scenario often
-// show only there. It adds a check of class warn: the turn must end normally and contain the model's text. Goldens end
-// before this turn.
+// further plays one simple turn in an idle session after the last check, because consequences of a scenario often
+// show only later. It adds a check of class warn: the turn must end normally and contain the model's text. Goldens do
+// not include this turn.
 func (r *run) further(ctx context.Context) {
 	p, agent := r.protocol(), r.Agent()
 	if p.Further == nil || r.engine.NoFurther || r.scenario.Further != "" || agent == nil || !r.Ready() ||
@@ -30,7 +30,7 @@ func (r *run) further(ctx context.Context) {
 	r.change(func(s *state) { settled = s.settled })
 	defer r.change(func(s *state) { s.settled = settled })
 	r.engine.step(r.scenario.ID, "a further turn")
-	agent.CatchUp(ctx) // what it has said by now belongs to what came before
+	agent.CatchUp(ctx) // frames sent until now belong to the scenario
 	b := &Branch{run: r}
 	asked, ok := p.Further(b, fakellm.Prompt{Index: len(r.scenario.Prompts) + 1, Text: furtherPrompt, Reply: furtherReply})
 	if !ok {

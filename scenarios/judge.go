@@ -20,12 +20,13 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// interrupted is the reason of a result whose run was stopped from outside.
+// interrupted is the reason in the result of a run that was stopped from outside.
 const interrupted = "interrupted"
 
-// judge fills the result of a run. err is the error with which the script ended.
+// judge sets the verdict and findings in the result of a run. err is the error with which the script ended, or nil.
+// clean is false if the run was cut off.
 func (r *run) judge(ctx context.Context, res *results.Result, err error, clean bool) {
-	if ctx.Err() != nil { // what ended with it is nobody's fault
+	if ctx.Err() != nil { // an interruption is not the agent's fault
 		res.Verdict, res.Reason = results.Error, interrupted
 		return
 	}
@@ -45,7 +46,8 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	var skipped *Skipped
 	switch {
 	case len(lacking) > 0 && res.Verdict != results.Error:
-		// A call to a missing tool creates no situation to judge. Warnings about its turn are not the agent's fault.
+		// A call to a missing tool creates no situation to judge, and the agent is not to blame for warnings about its
+		// turn.
 		res.Findings = slices.DeleteFunc(res.Findings, func(f results.Finding) bool {
 			return f.InTurn && f.Class != results.Fail
 		})
@@ -66,7 +68,7 @@ func (r *run) judge(ctx context.Context, res *results.Result, err error, clean b
 	}
 }
 
-// renamed returns a note for each rule that the script turns off by an id that was renamed.
+// renamed returns a note for each rule that the script turns off by a former id.
 func (r *run) renamed() (notes []string) {
 	for _, id := range slices.Sorted(maps.Keys(r.scenario.RulesOff)) {
 		if now := r.protocol().Rules.Renamed(id); now != "" {
@@ -79,8 +81,8 @@ func (r *run) renamed() (notes []string) {
 // judgeRules adds the findings of the rules and of the engine itself.
 func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	var m *Miss
-	// If the situation to judge did not come about, the agent is not to blame for requests that are still open: the
-	// script would have gone on with them.
+	// If the situation to judge did not come about, the agent is not to blame for unanswered requests: the script would
+	// have continued them.
 	if errors.As(err, &m) && m.Verdict == 0 && m.Failure.Timer != "" {
 		if m.why = cmp.Or(r.retrying(), cutShort(res)); m.why != "" {
 			m.Verdict, m.Failure.Reason = results.Inconclusive, m.why
@@ -91,7 +93,7 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	for _, f := range r.checker.Finish(rules.End{Clean: clean && !r.state.killed && !brokeOff, Linger: res.Linger}) {
 		switch {
 		case r.meant(f):
-		// A lint about acp-test's own editor is only a note.
+		// A lint about acp-test's own editor becomes a note.
 		case f.Class == rules.Info, f.Class == rules.Lint && f.Side == rules.OfClient:
 			res.Notes = append(res.Notes, f.Rule+": "+r.Plain(f.Message))
 		default:
@@ -103,8 +105,8 @@ func (r *run) judgeRules(res *results.Result, err error, clean bool) {
 	res.Evidence, res.Support = r.checker.Evidence(), r.checker.Support()
 }
 
-// ending returns the Miss that ended the script, or nil. An error that kept the script from running becomes the verdict
-// and reason of res.
+// ending returns the Miss that ended the script, or nil. If an error kept the script from running, ending sets the
+// verdict and reason of res.
 func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 	var skipped *Skipped
 	var timer *timerError
@@ -132,8 +134,8 @@ func (r *run) ending(res *results.Result, err error) (fatal *Miss) {
 	return fatal
 }
 
-// heardOf reports whether the agent sent something within one step timeout before the editor closed its input. Such an
-// agent does not hang; it needs more time.
+// heardOf reports whether the agent sent something less than one step timeout before the editor closed its input.
+// Such an agent does not hang; it needs more time.
 func (r *run) heardOf() bool {
 	var last, before, end time.Duration
 	for e := range r.t.All() {
@@ -147,7 +149,8 @@ func (r *run) heardOf() bool {
 	return before > 0 && end-before < r.engine.StepTimeout
 }
 
-// judgeSkip judges a scenario that turned out not to apply, perhaps in its middle. Failures before that point count.
+// judgeSkip judges a scenario that proved not to apply, perhaps in the middle of its script. Failures before that
+// point count.
 func (r *run) judgeSkip(res *results.Result, sk *Skipped) {
 	r.state.checks = slices.DeleteFunc(r.state.checks, func(c *checkState) bool { return c.decl != nil && !c.reached })
 	r.judgeChecks(res, nil)
@@ -161,8 +164,8 @@ func (r *run) judgeSkip(res *results.Result, sk *Skipped) {
 	r.compareSkipped(res)
 }
 
-// judgeChecks turns misses into verdicts of checks. fatal is the miss that
-// ended the script, nil if it ran to its end.
+// judgeChecks turns misses into verdicts of checks. fatal is the miss that ended the script, or nil if the script ran
+// to its end.
 func (r *run) judgeChecks(res *results.Result, fatal *Miss) {
 	unsure := r.unsure()
 	for _, c := range r.state.checks {
@@ -173,7 +176,7 @@ func (r *run) judgeChecks(res *results.Result, fatal *Miss) {
 		}
 		out := r.judgeCheck(res, c, unsure)
 		switch {
-		case !c.reached: // it decides nothing: what ended the script does
+		case !c.reached: // the miss that ended the script decides instead
 			out.NotReached, out.Verdict, out.Reason = true, results.Inconclusive, notReached(fatal)
 			if res.Verdict == results.Error {
 				out.Verdict = results.Error
@@ -218,21 +221,20 @@ func (r *run) judgeCheck(res *results.Result, c *checkState, unsure string) resu
 		}
 	}
 	if out.Verdict == results.Pass && res.Verdict == results.Error && c == r.state.current {
-		out.Verdict, out.Reason = results.Error, res.Reason // what ended the script ended it here
+		out.Verdict, out.Reason = results.Error, res.Reason // the error that ended the script ended this check
 	}
 	return out
 }
 
-// judgeUnchecked turns the misses of lines before the first check into the verdict
-// of the scenario.
+// judgeUnchecked adds the misses of lines before the first check to the verdict of the scenario.
 func (r *run) judgeUnchecked(res *results.Result, c *checkState, unsure string) {
 	for _, m := range c.misses {
 		v := r.verdictOf(m, c, res)
 		if v == results.Warn || v == results.Lint {
-			v = results.Fail // nobody gave it a lesser class
+			v = results.Fail // no check gave the miss a milder class
 		}
 		if unsure != "" && v == results.Fail {
-			// The agent continued after an answer that the script did not intend.
+			// The agent continued after a response that the script did not intend.
 			res.Verdict, res.Reason = results.Worst(res.Verdict, results.Inconclusive), unsure
 			continue
 		}
@@ -246,7 +248,7 @@ func (r *run) judgeUnchecked(res *results.Result, c *checkState, unsure string) 
 	}
 }
 
-// notReached returns a reason for a check that was not reached: it names the line that ended the script.
+// notReached returns the reason for a check that was not reached, with the line that ended the script.
 func notReached(fatal *Miss) string {
 	if fatal == nil || fatal.Failure.Where == "" {
 		return "not reached"
@@ -254,7 +256,8 @@ func notReached(fatal *Miss) string {
 	return "not reached: the script ended at " + fatal.Failure.Where
 }
 
-// classOf returns the class of a missed check: as declared, else by its requirements, else by its misses.
+// classOf returns the class of a failed check: the declared class, else that of its requirements, else one that
+// depends on its misses.
 func (r *run) classOf(c *checkState) results.Verdict {
 	switch {
 	case c.decl.Class != 0:
@@ -267,7 +270,7 @@ func (r *run) classOf(c *checkState) results.Verdict {
 	return results.Fail
 }
 
-// verdictOf returns the verdict of a check with this one miss.
+// verdictOf returns the verdict that a check would have with only this miss.
 func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Verdict {
 	if m.Verdict != 0 {
 		return m.Verdict
@@ -281,7 +284,7 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 		return m.Verdict
 	}
 	if at := max(m.turnEnd, m.turnOpen); at > 0 {
-		// The turn ended with another reason than cancelled, or not at all. A rule decides whether the end crossed the
+		// The turn had another stop reason than cancelled, or did not end. A rule decides whether the end crossed the
 		// cancel or the editor kept the turn open, because the rule knows which requests were provably open.
 		for _, f := range res.Findings {
 			if f.Rule == r.protocol().EndRule && slices.Contains(f.Entries, at) {
@@ -312,8 +315,8 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	return r.classOf(c)
 }
 
-// unsure returns why the checks have no verdict: a permission could not be answered as scripted, or the agent requires
-// something first, such as a login. It returns "" if there is no such reason.
+// unsure returns the reason why the checks have no verdict: a permission request could not be answered as scripted,
+// or the agent first requires something, such as a login. It returns "" if there is no such reason.
 func (r *run) unsure() string {
 	if why := r.protocol().Barred(r.t); why != "" {
 		return why
@@ -329,10 +332,10 @@ func (r *run) unsure() string {
 	return ""
 }
 
-// mostRemarks is how many remarks are shown at most.
+// mostRemarks is the maximum number of remarks in a result.
 const mostRemarks = 200
 
-// remarks returns the remarks that the editor and the model server logged.
+// remarks returns the remarks that the editor and the model server logged, each once.
 func (r *run) remarks() []string {
 	var out []string
 	told := lists.Set(r.state.notes)
@@ -347,7 +350,8 @@ func (r *run) remarks() []string {
 	return out
 }
 
-// statement returns the text of a check's requirements, with the first citation.
+// statement returns the text of a check's requirements with the first citation. It returns the check's title if it
+// has no requirements.
 func (r *run) statement(d *language.Check) string {
 	return cmp.Or(r.protocol().Rules.Statement(d.Requirements), d.Title)
 }

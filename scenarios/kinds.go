@@ -52,19 +52,20 @@ func (p *Protocol) anyKinds() []language.Kind {
 	}
 }
 
-// ofAgent matches frames of the agent by their kind and method, in the pattern's session.
+// ofAgent returns a function that matches the agent's frames of this kind, in the pattern's session, with the
+// pattern's method.
 func ofAgent(kind transcript.Kind) func(language.Bound, transcript.Entry, bool) bool {
 	return func(x language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && e.Kind == kind && (x.Arg == "" || OneOf(e.Method, x.Arg))
 	}
 }
 
-// anywhere matches entries by their source and kind, whatever their session.
+// anywhere returns a function that matches entries with this source and kind, in any session.
 func anywhere(source transcript.Source, kind transcript.Kind) func(language.Bound, transcript.Entry, bool) bool {
 	return func(_ language.Bound, e transcript.Entry, _ bool) bool { return e.Source == source && e.Kind == kind }
 }
 
-// methodKind returns the kind of a pattern that begins with a method.
+// methodKind returns the kind of patterns that begin with a method.
 func (p *Protocol) methodKind() *language.Kind {
 	return &language.Kind{Name: "method", Match: func(x language.Bound, e transcript.Entry, own bool) bool {
 		return own && e.Source == transcript.Agent && OneOf(e.Method, x.Arg) &&
@@ -72,7 +73,7 @@ func (p *Protocol) methodKind() *language.Kind {
 	}, InnerArg: func(method string) bool { return p.Inner(method) }}
 }
 
-// modelEvent is an event of the model server, by its name in scripts.
+// modelEvent is an event of the model server, with its name in scripts.
 type modelEvent struct {
 	name string
 	kind transcript.Kind
@@ -83,19 +84,20 @@ var modelEvents = []modelEvent{
 	{"fault", transcript.ModelFault}, {"unmatched", transcript.ModelUnmatched}, {"released", transcript.GateReleased},
 }
 
-// endsTurn reports whether an entry is the end of a turn.
+// endsTurn reports whether an entry ends a turn.
 func (r *run) endsTurn(e transcript.Entry) bool {
 	_, ok := r.protocol().TurnEnd(e)
 	return ok
 }
 
-// endedWithoutError reports whether an entry is the end of a turn, and no error.
+// endedWithoutError reports whether an entry ends a turn without an error.
 func (r *run) endedWithoutError(e transcript.Entry) bool {
 	reason, ok := r.protocol().TurnEnd(e)
 	return ok && reason != "error"
 }
 
-// stopReason returns the stop reason of a turn that an entry ends, or "error".
+// stopReason returns the stop reason of the turn that an entry ends, or "error". It returns "" if the entry ends no
+// turn.
 func (r *run) stopReason(e transcript.Entry) string {
 	reason, _ := r.protocol().TurnEnd(e)
 	return reason

@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// unclaimed returns a message for each golden that belongs to no scenario. With Update it removes those goldens and
-// returns the messages in removed.
+// unclaimed returns a message in out for each golden that belongs to no scenario. With Update it removes such a
+// golden; its message is then in removed.
 func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	if e.Golden != nil && e.Complete && len(all) > 0 {
 		goldens := e.goldens()
@@ -32,7 +32,7 @@ func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	return out, removed
 }
 
-// expected returns the known failures of the baseline and of the profile.
+// expected returns the expected failures of the baseline and of the profile.
 func (e *Engine) expected() []results.Expected {
 	return e.expectations(e.knownFailures())
 }
@@ -46,9 +46,9 @@ func (e *Engine) expectations(list []agents.KnownFailure) []results.Expected {
 	return out
 }
 
-// Rebase returns a new baseline for a run: the entries of e.Known that are not stale, and one for each unlisted
-// failure. It judges the run again with that baseline. Failures that no baseline can list remain: an agent that does
-// not start, a scenario that exceeds its deadline.
+// Rebase returns a new baseline for a run. It contains the entries of e.Known that are not stale, and an entry for
+// each unlisted failure. Rebase also judges the run again with that baseline. Some failures cannot be listed and
+// remain: an agent that does not start, and a scenario that exceeds its deadline.
 func (e *Engine) Rebase(run *results.Run) []agents.KnownFailure {
 	now := time.Now()
 	var list []agents.KnownFailure
@@ -76,7 +76,8 @@ func (e *Engine) Rebase(run *results.Run) []agents.KnownFailure {
 	return list
 }
 
-// unlisted reports whether the result has a failure that is no known failure. Its golden must then stay as it is.
+// unlisted reports whether the result has a failure that is not a known failure. Such a result must not update its
+// golden.
 func (r *run) unlisted(res *results.Result) bool {
 	for _, c := range res.Checks {
 		if c.Verdict == results.Fail && !r.isKnown(res.Names(c)...) {
@@ -95,8 +96,8 @@ func (r *run) isKnown(ids ...string) bool {
 	return verdict.Listed(r.engine.knownFailures(), r.scenario.ID, ids...)
 }
 
-// Expects returns the reason that the baseline or profile gives for an expected failure in a scenario. names are the
-// names of the failed check or finding; ok is false if no failure is expected.
+// Expects returns the reason that the baseline or profile gives for an expected failure. names are the names of the
+// failed check or finding in the scenario. ok is false if this failure is not expected.
 func (e *Engine) Expects(scenario string, names ...string) (reason string, ok bool) {
 	for _, k := range e.knownFailures() {
 		if k.Covers(scenario, names...) && !k.Expired(time.Now()) {
@@ -111,7 +112,7 @@ func (e *Engine) knownFailures() []agents.KnownFailure {
 	return e.Protocol.KnownOf(e.Profile, append(slices.Clone(e.Known), e.Profile.KnownFailures...))
 }
 
-// NewRun returns an empty run of the engine's agent.
+// NewRun returns an empty run with the engine's agent and settings.
 func (e *Engine) NewRun() results.Run {
 	p := e.Profile
 	run := verdict.NewRun(e.Protocol.Version, e.Tool, e.Command, results.Agent{
@@ -128,8 +129,8 @@ func (e *Engine) NewRun() results.Run {
 	return run
 }
 
-// GoldensOf returns the name under which a profile keeps its goldens in this protocol: the profile's name, followed by
-// the protocol's if the profile is for another protocol.
+// GoldensOf returns the name of the folder with a profile's goldens for this protocol. It is the profile's name. If
+// the profile is for another protocol, the name of this protocol follows.
 func (p *Protocol) GoldensOf(of *agents.Profile) string {
 	if p.own(of) {
 		return of.Name
@@ -142,8 +143,8 @@ func (p *Protocol) own(of *agents.Profile) bool {
 	return p.Name == "" || p.Name == cmp.Or(of.Protocol, language.Default)
 }
 
-// KnownOf returns the entries of a profile's list of known failures that apply to this protocol. An entry without
-// protocols applies to the profile's own protocol. The alias of a rule is replaced by the rule's id.
+// KnownOf returns those entries of a profile's known failures that apply to this protocol. An entry that lists no
+// protocols applies only to the profile's own protocol. KnownOf replaces the alias of a rule by the rule's id.
 func (p *Protocol) KnownOf(of *agents.Profile, list []agents.KnownFailure) (here []agents.KnownFailure) {
 	for _, k := range list {
 		if slices.Contains(k.Protocols, p.Name) || len(k.Protocols) == 0 && p.own(of) {
@@ -154,7 +155,7 @@ func (p *Protocol) KnownOf(of *agents.Profile, list []agents.KnownFailure) (here
 	return here
 }
 
-// renamed returns a note for each known failure that names a rule by an alias, with the rule's id.
+// renamed returns a note with the current id of the rule for each known failure that uses an alias.
 func (e *Engine) renamed() (notes []string) {
 	for _, k := range append(slices.Clone(e.Known), e.Profile.KnownFailures...) {
 		if now := e.Protocol.Rules.Renamed(k.ID); now != "" {
@@ -166,7 +167,8 @@ func (e *Engine) renamed() (notes []string) {
 
 func (e *Engine) goldens() string { return e.Protocol.GoldensOf(e.Profile) }
 
-// ListedIn returns the protocols that a new known failure of this engine must name; nil if it needs to name none.
+// ListedIn returns the protocols that a new known failure of this engine must list. It returns nil if the entry can
+// omit them.
 func (e *Engine) ListedIn() []string {
 	if e.Protocol.own(e.Profile) {
 		return nil

@@ -48,8 +48,9 @@ func (h *host) profile(name, settings string, command []string) (*agents.Profile
 	return p, nil
 }
 
-// dressed completes an ad-hoc profile with the values of another profile of the same agent, and tells the user. name is
-// the name of that profile, or "none". "" takes the profile that recognizes the command.
+// dressed completes the ad-hoc profile p with the values of another profile of the same agent, and tells the user
+// which one it used. name is that profile's name. "none" leaves p unchanged; "" selects the profile whose command
+// matches the command of p.
 func (h *host) dressed(p *agents.Profile, name string) (*agents.Profile, error) {
 	if p.Source != adHoc {
 		if name != "" {
@@ -82,9 +83,9 @@ func (h *host) dress(p, known *agents.Profile, why string) *agents.Profile {
 	return p.Dressed(known)
 }
 
-// greeted starts an agent once if no profile recognized its command. It then looks for a profile by the name that the
-// agent gives itself. An unknown agent that advertises providers gets its model from providers/set instead of a guessed
-// variable.
+// greeted handles an agent whose command matches no profile. It starts the agent once and looks for a profile by the
+// name in the agent's initialize response. An unknown agent that advertises providers gets its model from
+// providers/set instead of a guessed environment variable.
 func (h *host) greeted(ctx context.Context, e *scenarios.Engine, o *options) {
 	p := e.Profile
 	if p.Source != adHoc || o.profile != "" || p.IsDressed() || len(p.Command) == 0 || e.Protocol.Served || p.URL != "" {
@@ -142,7 +143,7 @@ func because(skipped []string) string {
 	return "; left out: " + strings.Join(skipped, "; ")
 }
 
-// sandbox returns a sandbox that is sufficient to locate a program.
+// sandbox returns a sandbox with only the fields that Locate needs to find a program.
 func (h *host) sandbox() agents.Sandbox {
 	return agents.Sandbox{Self: h.self, Cwd: h.cwd, HostEnv: h.env}
 }
@@ -180,7 +181,7 @@ func (h *host) listAgents(settings string) error {
 // cell returns a text from a profile for use in a table: one line, without control sequences.
 func cell(text string) string { return printable.Line(text, 1000) }
 
-// whether returns the place of an agent's program, or how the user can get the program.
+// whether returns the location of an agent's program. If the program is not installed, it says how to get it.
 func (h *host) whether(p *agents.Profile) string {
 	found, err := p.Locate(h.sandbox())
 	var missing *agents.MissingError

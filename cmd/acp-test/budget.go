@@ -32,13 +32,13 @@ type lastRun struct {
 
 func (h *host) history(e *scenarios.Engine, protocol string) history {
 	past := history{ran: map[string]lastRun{}}
-	if caches := agents.CacheDir(h.env); caches != "" && e.Through == nil { // a sabotaged agent has no past
+	if caches := agents.CacheDir(h.env); caches != "" && e.Through == nil { // a sabotaged agent has no history
 		agent := fnv.New64a()
 		fmt.Fprintf(agent, "%q %q %q", protocol, e.Profile.Command, e.Profile.URL)
 		past.file = filepath.Join(caches, "acp-test", "ran", fmt.Sprintf("%x.json", agent.Sum(nil)))
 		data, _ := os.ReadFile(past.file)
 		if json.Unmarshal(data, &past.ran) != nil || past.ran == nil {
-			past.ran = map[string]lastRun{} // the file is missing, or another program wrote it
+			past.ran = map[string]lastRun{} // the file is missing or not a history
 		}
 	}
 	return past
@@ -68,7 +68,8 @@ func (p history) add(run *results.Run) error {
 	return os.WriteFile(p.file, data, 0o600)
 }
 
-// plan sets the order and the durations of a run that has a budget.
+// plan sets the order of the scenarios in a run with a budget. It also sets their expected durations, unless the plan
+// already has durations or runs only one shard.
 func (p history) plan(plan *scenarios.Plan, chosen chosenRun, commit string) {
 	plan.Order = p.order(chosen.mine, chosen.narrowed.failed, chosen.of.Name, commit)
 	if plan.Durations == nil && plan.Shard == nil {
@@ -79,9 +80,9 @@ func (p history) plan(plan *scenarios.Plan, chosen chosenRun, commit string) {
 	}
 }
 
-// order returns the order in which the scenarios use the budget. First come those that failed last. Next come those
-// that find the most kinds of fault for their time, until each kind has one; then those that ran longest ago. Scenarios
-// that never ran are shuffled, with the commit as the seed.
+// order returns the order in which the scenarios use the budget. Scenarios that failed last time come first. Next
+// come those that find the most new kinds of fault per second, until every kind is covered. Then come scenarios that
+// never ran, shuffled with the commit as the seed. The rest follow, the least recently run first.
 func (p history) order(list []*scenarios.Scenario, failed map[string]bool, of, commit string) []string {
 	ids := lists.Map(list, func(s *scenarios.Scenario) string { return s.ID })
 	out := lists.Where(ids, func(id string) bool { return failed[id] })
@@ -123,7 +124,7 @@ func (p history) usual() time.Duration {
 	return max(took[len(took)/2], time.Millisecond)
 }
 
-// finders maps the id of each scenario to the faults of the reference agent that it finds, as the proof of faults says.
+// finders maps the id of each scenario to the names of the reference agent's faults that the scenario finds.
 func finders(protocol string) map[string][]string {
 	finds := map[string][]string{}
 	for _, f := range faults.All(protocol) {

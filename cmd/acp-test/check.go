@@ -39,7 +39,7 @@ func checkCommand(h *host) *cobra.Command {
 			})
 			if err != nil && len(args) == 1 {
 				return err
-			} else if err != nil { // the other files are still judged
+			} else if err != nil { // the remaining files are still judged
 				run.Results = append(run.Results, results.Result{ID: name, File: name, Verdict: results.Error,
 					Reason: err.Error()})
 				continue
@@ -78,7 +78,7 @@ func diffCommand(h *host) *cobra.Command {
 	})
 }
 
-// reading is a function that reads a recording and returns it with its protocol.
+// reading reads a recording and returns it with its protocol.
 type reading func(io.Reader) (*transcript.Transcript, protocol, error)
 
 // recordingOf reads a recording in any format, and returns it with its protocol. If a crash cut the recording off, it
@@ -87,7 +87,7 @@ func (h *host) recordingOf(name string) (*transcript.Transcript, protocol, error
 	return h.recordingIn(name, h.session)
 }
 
-// recordingIn opens a recording and calls read with its text. It tells the user which parts could not be read.
+// recordingIn opens a recording and parses it with read. It tells the user which parts could not be read.
 func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, protocol, error) {
 	t, of, err := h.openRecording(name, read)
 	if err == nil && t.Torn() {
@@ -100,7 +100,8 @@ func (h *host) recordingIn(name string, read reading) (*transcript.Transcript, p
 	return t, of, err
 }
 
-// leftOut tells the user as which format it read a recording of another program, and which lines it could not read.
+// leftOut handles recordings of other programs. It tells the user the detected format and the lines that could not be
+// read.
 func (h *host) leftOut(name string, t *transcript.Transcript) {
 	if as := t.ImportedAs(); as != "" {
 		fmt.Fprintf(h.err, "acp-test: %s: read as %s\n", name, as)
@@ -138,8 +139,8 @@ func (h *host) openRecording(name string, read reading) (t *transcript.Transcrip
 	return t, of, nil
 }
 
-// conclude summarizes a run without an engine, prints it and writes its reports. It returns the exit status as an
-// error.
+// conclude summarizes a run that had no engine, prints it and writes its reports. It returns the exit status as an
+// error, or nil if the status is 0.
 func (h *host) conclude(run *results.Run, asked []string, verbose bool, env ...string) error {
 	h.summed(run, env...)
 	console := h.console(&options{output: output{verbose: verbose}}, len(run.Results))
@@ -154,8 +155,8 @@ func (h *host) summed(run *results.Run, env ...string) {
 	verdict.Conclude(run)
 }
 
-// concluded prints a summarized run and writes its reports: the requested ones, and the usual ones into the run's
-// folder if it has one. It returns the exit status as an error.
+// concluded prints a summarized run and writes its reports. It writes the requested reports and, if the run has a
+// folder, the usual ones into that folder. It returns the exit status as an error, or nil if the status is 0.
 func (h *host) concluded(console *reports.Console, run results.Run, asked []string) error {
 	for _, r := range run.Results {
 		console.Finished(r)
@@ -163,7 +164,8 @@ func (h *host) concluded(console *reports.Console, run results.Run, asked []stri
 	return h.shown(console, run, asked)
 }
 
-// shown does the work of concluded for a run whose results have already been printed.
+// shown writes the reports and the summary of a run whose results have already been printed. It returns the exit
+// status as an error, or nil if the status is 0.
 func (h *host) shown(console *reports.Console, run results.Run, asked []string) error {
 	return cmp.Or(errors.Join(h.writeReports(run, run.Out, asked), console.Summary(run)), ended(run.Exit))
 }

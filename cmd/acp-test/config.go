@@ -14,8 +14,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// config is the content of acp-test.yaml at the root of a repository, so that acp-test run needs no flags there. Flags
-// override it. Paths are relative to the file.
+// config is the content of acp-test.yaml at the root of a repository. It holds defaults for the flags of acp-test
+// run. Flags override it. Paths are relative to the file.
 type config struct {
 	Agent       string            `yaml:"agent"`
 	Command     []string          `yaml:"command"`
@@ -95,7 +95,7 @@ func parseConfig(file string, src []byte) (c config, err error) {
 	return c, nil
 }
 
-// known reports names in the file that do not exist.
+// known reports an error for each severity or suite in the file that does not exist.
 func (c *config) known(root *yamlfile.Node) {
 	suites := append(suiteNames(), language.AllSuites)
 	slices.Sort(suites)
@@ -118,7 +118,7 @@ func duration(s string) (time.Duration, error) {
 	return time.ParseDuration(s)
 }
 
-// isFile reports whether the name of an agent is the path of a profile.
+// isFile reports whether agent is the path of a profile file rather than the name of a profile.
 func isFile(agent string) bool {
 	return strings.ContainsRune(agent, '/') || strings.HasSuffix(agent, ".yaml") || strings.HasSuffix(agent, ".yml")
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// converting are the flags of convert.
+// converting holds the flags of convert.
 type converting struct {
 	to, llm, out, title, agent, golden string
 	partial                            bool
@@ -87,14 +87,15 @@ func (h *host) convert(o *converting, file string) error {
 	return o.whole(made.Left, h.deliver(o, of, made, t))
 }
 
-// omitted prints what the converted file leaves out.
+// omitted tells the user which parts of the original the converted file lacks.
 func (h *host) omitted(left []string) {
 	for _, what := range left {
 		fmt.Fprintf(h.err, "acp-test: left out: %s\n", printable.Line(what, 1000))
 	}
 }
 
-// whole returns err, or else exit status 1 if the result leaves something out and --partial is not set.
+// whole returns err if it is not nil. Otherwise it returns exit status 1 if the conversion left something out and
+// --partial is not set.
 func (o *converting) whole(left []string, err error) error {
 	if err == nil && len(left) > 0 && !o.partial {
 		return status(1)
@@ -119,7 +120,7 @@ func (h *host) translate(o *converting, file string) error {
 	return o.whole(said.Left, h.put(append(bytes.Join(said.Lines, []byte("\n")), '\n'), o.out))
 }
 
-// put writes a text to a file, or to stdout if file is "". On a terminal it leaves out control sequences.
+// put writes text to a file, or to stdout if file is "". It removes control sequences if stdout is a terminal.
 func (h *host) put(text []byte, file string) error {
 	if file != "" {
 		return writeFile(file, func(w io.Writer) error {
@@ -134,7 +135,7 @@ func (h *host) put(text []byte, file string) error {
 	return err
 }
 
-// deliver writes a scenario to --out or stdout, and writes the golden of the scenario.
+// deliver writes a scenario to --out or stdout. With --out it also writes the scenario's golden.
 func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t *transcript.Transcript) error {
 	p, err := profileOf(o.agent, t)
 	if err != nil && o.out != "" {
@@ -151,8 +152,8 @@ func (h *host) deliver(o *converting, of protocol, made *recordings.Converted, t
 	return writeGolden(o, of, made, p)
 }
 
-// nameOf returns the name of a recording. In the folder of a run it is the name of the scenario, else that of the file.
-// It ignores a scenario name that leads out of a folder, because results are written below it.
+// nameOf returns the name of a recording. For a transcript in the folder of a run, the name is the scenario's id,
+// unless that id leads out of the results folder. For any other recording it is the file name without its extension.
 func nameOf(file string, t *transcript.Transcript) string {
 	base := filepath.Base(file)
 	name := t.Header().Scenario
@@ -162,8 +163,8 @@ func nameOf(file string, t *transcript.Transcript) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// modelOf returns the model script in the file named. If named is "", it returns the script that was recorded next to
-// the recording file, or nil if none was.
+// modelOf reads the model script from the file named. If named is "", it reads the script that was recorded next to
+// the recording, or returns nil if there is none.
 func modelOf(file, named string) ([]byte, error) {
 	if named == "" {
 		text, err := os.ReadFile(scriptOf(file))
@@ -193,8 +194,8 @@ func scriptOf(recording string) string {
 	return strings.TrimSuffix(recording, filepath.Ext(recording)) + ".llm.yaml"
 }
 
-// profileOf returns the profile of the recorded agent. If name is "", it returns the shipped profile with the recorded
-// name or command, or nil.
+// profileOf returns the profile with the given name. If name is "", it returns the shipped profile with the recorded
+// agent's name or command, or nil if no profile matches.
 func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 	if name != "" {
 		return agents.Find(name)
@@ -211,7 +212,7 @@ func profileOf(name string, t *transcript.Transcript) (*agents.Profile, error) {
 	return nil, nil
 }
 
-// writeGolden writes the golden of a scenario, under the id that the scenario has in the file --out.
+// writeGolden writes the golden of a converted scenario. The golden's id is the scenario's id in the file --out.
 func writeGolden(o *converting, of protocol, made *recordings.Converted, p *agents.Profile) error {
 	list, err := of.Load(o.out)
 	if err != nil {

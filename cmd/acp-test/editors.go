@@ -24,7 +24,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// editing are the flags of editors.
+// editing holds the flags of editors.
 type editing struct {
 	choice
 	judging
@@ -142,7 +142,8 @@ func (h *host) editors(ctx context.Context, o *editing, paths, client []string) 
 	return h.shown(console, run, o.reports)
 }
 
-// drawnAgents draws agent-side scenarios and writes them into a folder. Each depends only on the seed and its number.
+// drawnAgents generates random agent-side scenarios and writes them into the folder out. The seed and a scenario's
+// number determine its content. It returns the scenarios that the other flags select.
 func (p protocol) drawnAgents(o *editing, out string) (list []*scenarios.Scenario, err error) {
 	for n := range o.drawn {
 		id := fmt.Sprintf("drawn-%04d", n+1)

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// notation explains the notation in the examples of rules.
+// notation explains the arrows and words in the examples of rules.
 const notation = `
 (-->: from the editor; <--: from the agent; start: initialize with all capabilities;
 session: session/new; model: an event of the model server; also: further findings.)
@@ -41,8 +41,8 @@ func explainRequirement(q rules.Requirement) string {
 	return requirementText(q) + scenarioOf(check)
 }
 
-// examplesAbout returns the examples of the rules on which a requirement is based, or "". It prefers examples of points
-// that name the requirement.
+// examplesAbout returns the examples of the rules on which a requirement is based, or "" if there are none. It
+// prefers examples that name the requirement.
 func examplesAbout(set *rules.Set, q rules.Requirement) string {
 	about := func(p rules.Point) bool { return slices.Contains(p.Requirements, q.ID) }
 	for _, fits := range []func(rules.Point) bool{about, everyPoint} {
@@ -55,7 +55,8 @@ func examplesAbout(set *rules.Set, q rules.Requirement) string {
 	return ""
 }
 
-// faultOf returns the first fault of the reference agent that a check always finds, or nil.
+// faultOf returns the first fault of the reference agent that reliably fails the given check, or nil if there is
+// none.
 func faultOf(check string) *faults.Fault {
 	f, ok := lists.Find(faults.All(faults.ACPv1), func(f faults.Fault) bool { return slices.Contains(f.Reddens, check) })
 	if !ok {
@@ -94,8 +95,8 @@ func remark(s string) string {
 	return ", " + strings.TrimPrefix(s, "- ")
 }
 
-// scenarioOf returns the text of the scenario that contains a check. It adds a conversation that passes the check and a
-// fault of the reference agent that fails it, if there are any.
+// scenarioOf returns the text of the scenario that contains a check. It appends a passing conversation and a fault of
+// the reference agent that fails the check, if they exist.
 func scenarioOf(check string) string {
 	id, _, _ := strings.Cut(check, "#")
 	suite, _, _ := strings.Cut(id, "/")
@@ -134,7 +135,7 @@ func indented(s string) string {
 	return b.String()
 }
 
-// clipLines cuts each line to n bytes.
+// clipLines cuts each line to n bytes and marks the cut with an ellipsis.
 func clipLines(s string, n int) string {
 	var b strings.Builder
 	for line := range strings.Lines(s) {

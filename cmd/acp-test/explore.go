@@ -92,7 +92,7 @@ func (h *host) explore(c *cobra.Command, o *exploring) error {
 }
 
 // learn returns a grammar of the agent's behavior, and a paragraph about it for the user. Both come from the saved
-// calibration of this version of the agent. If none is saved, learn calibrates the agent.
+// calibration of this version of the agent. If there is no such calibration, learn calibrates the agent.
 func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generator) (g sweep.Grammar, said string,
 	err error) {
 	began := time.Now()
@@ -116,7 +116,7 @@ func (h *host) learn(ctx context.Context, s *sweep.Sweeper, from *sweep.Generato
 }
 
 // overrides returns the agent's arguments and variables from the command line. For a sabotaged agent it returns the
-// whole command, so that its calibration is kept apart from the calibration of the agent itself.
+// whole command, so that its calibration is stored separately from that of the normal agent.
 func overrides(e *scenarios.Engine) []string {
 	if e.Through != nil {
 		return []string{e.Command}
@@ -124,7 +124,8 @@ func overrides(e *scenarios.Engine) []string {
 	return slices.Concat(e.ExtraArgs, assignments(e.Env))
 }
 
-// fit sets an engine's AskMode if an earlier calibration found the mode in which the agent asks for permission.
+// fit sets an engine's AskMode from a saved calibration. AskMode is the mode in which the agent asks for permission.
+// Without a calibration, the engine is unchanged.
 func (h *host) fit(e *scenarios.Engine, from *sweep.Generator) {
 	if e.Profile.URL == "" {
 		if g, _, _, ok := sweep.Recall(from, h.calibration(from, e.Profile, overrides(e))); ok {
@@ -143,7 +144,8 @@ func (h *host) calibration(from *sweep.Generator, p *agents.Profile, args []stri
 	return filepath.Join(caches, "acp-test", "calibration", key)
 }
 
-// bound sets how many conversations run. With --again it returns the key of the only conversation, else nil.
+// bound sets how many conversations run; the default without a budget is 300. With --again it returns the key of the
+// conversation to repeat, else nil.
 func (o *exploring) bound() (*sweep.Key, error) {
 	if o.sessions < 0 {
 		return nil, fmt.Errorf("--sessions %d: at least 1 conversation must run", o.sessions)
@@ -173,8 +175,8 @@ func (o *options) smokeFlags(c *cobra.Command) {
 	c.Flags().BoolVar(&o.noSmoke, "no-smoke", false, "end the run without such conversations")
 }
 
-// smokes reports whether a run ends with a sweep: with --smoke, or if it runs all suites with another agent than the
-// reference. A run that repeats scenarios has no sweep.
+// smokes reports whether a run ends with a short sweep. That is the case with --smoke, or if the run plays all suites
+// with an agent other than the reference agent. Flags such as --repeat, --shard and --no-smoke rule it out.
 func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen selection) bool {
 	wanted := c.Flags().Changed("smoke") || chosen.shipped && chosen.whole && engine.Profile.Name != chosen.of.reference
 	return wanted && o.smoke > 0 && !o.noSmoke && o.within == 0 &&
@@ -182,8 +184,8 @@ func (o *options) smokes(c *cobra.Command, engine *scenarios.Engine, chosen sele
 		engine.Profile.URL == "" && chosen.of.planner != nil
 }
 
-// drawable reports whether drawn conversations would show anything: the run is complete, its agent started, and it
-// reached a model.
+// drawable reports whether the run is complete, its agent started, and the agent reached a model. Otherwise drawn
+// conversations would show nothing.
 func drawable(run *results.Run) bool {
 	return !run.Interrupted && run.NoModel == "" && slices.ContainsFunc(run.Results, func(r results.Result) bool {
 		return !r.NotStarted && r.Verdict != results.Skip

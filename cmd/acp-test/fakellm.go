@@ -24,7 +24,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// modelServer are the flags of fakellm.
+// modelServer holds the flags of fakellm.
 type modelServer struct {
 	port                     int
 	wire, record, transcript string
@@ -109,7 +109,7 @@ func (h *host) serveModel(ctx context.Context, o *modelServer, file string, t *t
 	return server.Close()
 }
 
-// openGates releases all gates of a script, for callers that play no scenario to release them.
+// openGates releases all gates of a script, for commands that play no scenario.
 func openGates(server *fakellm.Server, script *fakellm.Script) error {
 	for _, gate := range script.Gates() {
 		if _, err := server.Release(gate); err != nil {
@@ -127,7 +127,7 @@ func (h *host) read(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// recordModel writes a script from the answers of providers, until ctx ends.
+// recordModel forwards model requests to providers and writes their answers as a script, until ctx ends.
 func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Transcript) error {
 	if _, err := os.Lstat(o.record); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--record %s: the file exists already, and fakellm does not overwrite it", o.record)
@@ -156,14 +156,14 @@ func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Tr
 	return nil
 }
 
-// wayOut returns the transport for calls to providers. Unlike an agent under test, it uses the proxy of the user's
-// environment.
+// wayOut returns the transport for requests to model providers. It uses the proxy of the user's environment, which an
+// agent under test may not use.
 func wayOut() *http.Transport {
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, IdleConnTimeout: time.Minute}
 }
 
-// keepScript writes the recorded script to a file after each answer, because answers may have cost money. failed is
-// closed if writing fails. stop ends the recorder and returns any error. Without an answer, no file is created.
+// keepScript saves the recorded script after each answer, because answers may have cost money. Before the first
+// answer, no file exists. failed is closed if saving fails. stop ends the recorder and returns any error.
 func keepScript(rec *fakellm.Recorder, t *transcript.Transcript, file string) (failed <-chan struct{},
 	stop func() error) {
 	answered, quit, bad := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
@@ -209,7 +209,7 @@ func (o *modelServer) recording() (c fakellm.RecordConfig, err error) {
 	for _, u := range o.upstreams {
 		format, url, ok := strings.Cut(u, "=")
 		switch {
-		case !ok || strings.Contains(format, ":"): // a URL may hold =
+		case !ok || strings.Contains(format, ":"): // a URL may contain =
 			c.Upstream = u
 		case !slices.Contains(fakellm.Wires(), format):
 			return c, oneOf("--upstream", "wire format", format, fakellm.Wires())

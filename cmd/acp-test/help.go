@@ -25,7 +25,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// The pages on writing scenarios and profiles.
+// The pages about writing scenarios and profiles.
 var (
 	//go:embed help/scenario.txt
 	scenarioHelp string
@@ -40,7 +40,7 @@ var archives embed.FS
 var texts = sync.OnceValue(func() map[string]string {
 	all := map[string]string{}
 	for _, archive := range []string{"commands", "pages"} {
-		raw, _ := archives.ReadFile("help/" + archive + ".txtar") // it is embedded
+		raw, _ := archives.ReadFile("help/" + archive + ".txtar") // the file is embedded
 		for _, f := range txtar.Parse(raw).Files {
 			all[archive+"/"+f.Name] = string(f.Data)
 		}
@@ -60,8 +60,8 @@ func command(name string, args cobra.PositionalArgs, run func(*cobra.Command, []
 		Example: strings.TrimRight(examples, "\n"), Args: args, RunE: run}
 }
 
-// helpCommand explains commands of the program, and words and topics of the scenario language. If both have a name, it
-// shows both.
+// helpCommand explains commands of the program, and words and topics of the scenario language. If a command and a
+// word have the same name, it explains both.
 func helpCommand(h *host) *cobra.Command {
 	c := command("help", cobra.ArbitraryArgs, func(c *cobra.Command, args []string) error {
 		root := c.Root()
@@ -87,7 +87,7 @@ func helpCommand(h *host) *cobra.Command {
 	return c
 }
 
-// kinds are words that the user may type before a topic; help ignores them.
+// kinds lists words that the user may type before a topic, as in "help rule NAME"; help ignores them.
 var kinds = []string{"command", "rule", "requirement", "word"}
 
 func topics(root *cobra.Command) []string {
@@ -104,7 +104,7 @@ func ids() []string {
 		lists.Map(set.Requirements(), func(q rules.Requirement) string { return q.ID })...)
 }
 
-// written returns the page of a topic. ok is false if the topic has no page of its own.
+// written returns the full page of a topic. ok is false if the topic has no such page.
 func (h *host) written(root *cobra.Command, topic string) (page string, ok bool) {
 	switch topic {
 	case "scenario", "scenarios":
@@ -207,7 +207,7 @@ func (h *host) explain(c *cobra.Command, long bool) {
 	}
 }
 
-// commandGroups has the headings in the list of commands, each with the commands under it.
+// commandGroups lists the headings in the list of commands, each followed by the names of its commands.
 var commandGroups = [][2]string{
 	{"Every day", "run init prompt agents review help"},
 	{"Find bugs", "sweep explore conformance matrix reduce upgrade"},
@@ -216,7 +216,7 @@ var commandGroups = [][2]string{
 	{"Parts", "fakellm refagent completion version"},
 }
 
-// commands prints the subcommands of a command. It prints those of the program itself under headings.
+// commands prints the subcommands of c. For the program itself, it prints them in groups with headings.
 func (h *host) commands(c *cobra.Command) {
 	groups := commandGroups
 	if c.HasParent() {
@@ -244,8 +244,8 @@ type flagGroup struct {
 	title string
 }
 
-// runGroups has the headings for the flags of run. The first group is for everyday use. Flags without a group come
-// last.
+// runGroups lists the headings for the flags of run, each followed by the names of its flags. The first group is for
+// everyday use. Flags in no group come last.
 var runGroups = [][2]string{
 	{"Flags of every day", "agent suite run failed budget jobs watch update report out verbose quiet"},
 	{"The agent", "settings fault liberty url over header env pass-env profile auth-method"},
@@ -255,8 +255,8 @@ var runGroups = [][2]string{
 	{"How they are judged", "strict golden golden-required baseline baseline-write against severity"},
 }
 
-// flagGroups returns the flags of a command. For run it returns only the everyday flags, unless long is set; then it
-// returns all flags under headings.
+// flagGroups returns the flags of a command. For run it returns the everyday flags or, if long is set, all flags
+// under headings.
 func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
 	rest := flagGroup{pflag.NewFlagSet("", pflag.ContinueOnError), "Flags"}
 	rest.SortFlags = c.LocalFlags().SortFlags
@@ -284,7 +284,7 @@ func flagGroups(c *cobra.Command, long bool) (all []flagGroup) {
 	return append(all, rest)
 }
 
-// suites prints the suites that this program contains, with their scenarios.
+// suites prints the shipped suites and their scenarios.
 func (h *host) suites() error {
 	list, err := acp.V1().Shipped()
 	if err != nil {

@@ -44,10 +44,10 @@ func ciNames() []string {
 	return lists.Map(ciFiles, func(c ciFile) string { return c.name })
 }
 
-// firstScenarios are the scenarios that init writes, from the templates.
+// firstScenarios lists the templates of the scenarios that init writes.
 var firstScenarios = []string{"hello.txtar", "cancel.txtar"}
 
-// founding are the flags of init.
+// founding holds the flags of init.
 type founding struct {
 	name, ci, from string
 	dry            bool
@@ -151,7 +151,7 @@ func (h *host) first(c *cobra.Command) error {
 	return ended(code)
 }
 
-// initAgain writes the CI file of another system into a repository that already has the other files.
+// initAgain adds the CI file of another system to a repository in which init has already run.
 func (h *host) initAgain(files map[string][]byte, dry bool) error {
 	if len(files) == 0 {
 		return fmt.Errorf("init: %s exists already, and with --ci none there is nothing else to write", language.Config)
@@ -163,8 +163,8 @@ func (h *host) initAgain(files map[string][]byte, dry bool) error {
 	return nil
 }
 
-// open fills in values that the command line does not set, from the repository. At a terminal it asks the user and
-// offers the repository's values as defaults. It returns the agent's command.
+// open fills in values that the command line does not set. It takes them from the repository; at a terminal it asks
+// the user and offers the repository's values as defaults. It returns the agent's command.
 func (h *host) open(o *founding, repo repository, command []string, again bool) ([]string, error) {
 	_, atTerminal := h.terminal()
 	in := bufio.NewReader(h.in)
@@ -198,15 +198,16 @@ func offered(answer string) string {
 	return " [" + answer + "]"
 }
 
-// ask asks a question and reads one line as the answer. For an empty line or at the end of input, it returns otherwise.
+// ask prints a question and returns the line that the user types. For an empty line or at the end of input, it
+// returns the default, otherwise.
 func (h *host) ask(in *bufio.Reader, question, otherwise string) string {
 	fmt.Fprint(h.out, question)
 	line, _ := in.ReadString('\n')
 	return cmp.Or(strings.TrimSpace(line), otherwise)
 }
 
-// ciFile returns the CI file of the chosen system, by its path. It returns nothing for the system "none", or if CI
-// cannot get this program and the user did not ask for CI explicitly.
+// ciFile returns the CI file of the chosen system, keyed by its path. The map is empty for the system "none". It is
+// also empty if CI has no way to get this program and the user did not request a CI file.
 func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, c := range ciFiles {
@@ -235,7 +236,7 @@ func (h *host) ciFile(repo repository, o founding, asked bool) (map[string][]byt
 	return files, nil
 }
 
-// initFiles returns the files that init writes other than the CI file, by path.
+// initFiles returns all files that init writes except the CI file, keyed by path.
 func (h *host) initFiles(p *agents.Profile, name string, repo repository, learned shown, dry bool) (map[string][]byte,
 	error) {
 	var b strings.Builder
@@ -253,7 +254,7 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 			b.WriteString(", ")
 		}
 		if i == 0 && !filepath.IsAbs(w) && strings.ContainsRune(w, '/') {
-			w = "../" + strings.TrimPrefix(w, "./") // from the folder of this file
+			w = "../" + strings.TrimPrefix(w, "./") // relative to the folder of the profile
 		}
 		b.WriteString(strconv.Quote(strings.ReplaceAll(w, "$", "$$")))
 	}
@@ -278,7 +279,7 @@ func (h *host) initFiles(p *agents.Profile, name string, repo repository, learne
 	return files, nil
 }
 
-// absent returns an error if some of the files exist already.
+// absent returns an error that lists the files that already exist, or nil if none does.
 func (h *host) absent(files map[string][]byte) error {
 	there := lists.Where(slices.Sorted(maps.Keys(files)), func(name string) bool {
 		_, err := os.Lstat(h.absolute(name))
@@ -290,7 +291,8 @@ func (h *host) absent(files map[string][]byte) error {
 	return nil
 }
 
-// writeNew writes files below the user's folder, or none of them if one exists already. With dry it only shows them.
+// writeNew writes files below the user's folder. If one of them already exists, it writes none. With dry it only
+// prints them.
 func (h *host) writeNew(files map[string][]byte, dry bool) error {
 	if err := h.absent(files); err != nil {
 		return err

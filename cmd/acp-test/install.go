@@ -21,15 +21,15 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// installing are the flags of record that change the settings of an editor.
+// installing holds the flags of record that change the settings of an editor.
 type installing struct {
 	in, out string // values of --install and --uninstall
 	agent   string
 	dry     bool
 }
 
-// pasted has lines to paste into the settings of editors whose settings are programs. $WORDS stands for the command
-// line as quoted words.
+// pasted maps an editor whose settings are a program to the lines that its user must paste. The first string
+// separates the words of the command line. The second is a template in which $WORDS is replaced by the quoted words.
 var pasted = map[string][2]string{
 	"agent-shell": {" ", ";; in init.el; each agent has its variable, this is Gemini's\n" +
 		"(setq agent-shell-google-gemini-acp-command '($WORDS))\n"},
@@ -41,10 +41,10 @@ var pasted = map[string][2]string{
 		"acp_providers = { [\"gemini-cli\"] = { command = $COMMAND, args = { $ARGS } } }\n"},
 }
 
-// editor returns the editor whose settings are changed, or "".
+// editor returns the value of --install or --uninstall, or "" if neither is set.
 func (o *installing) editor() string { return o.in + o.out }
 
-// check returns an error if a flag, or a word after --, does not fit the other flags.
+// check returns an error if the flags contradict each other or the words after -- do not fit them.
 func (o *installing) check(c *cobra.Command, args []string) error {
 	_, lines := pasted[o.editor()]
 	switch {
@@ -60,7 +60,8 @@ func (o *installing) check(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// settingsFile returns the settings file of a known editor, or editor itself as the path of a file.
+// settingsFile returns the settings file of a known editor, or the absolute path of the settings file that editor
+// names. It returns an error for a bare word that is neither.
 func (h *host) settingsFile(editor string) (string, error) {
 	home, _ := h.getenv("HOME")
 	if home == "" {
@@ -88,7 +89,7 @@ func (h *host) settingsFile(editor string) (string, error) {
 	return file, nil
 }
 
-// wrapper returns the words that --install puts before the agent's command: record, with the flags of this command
+// wrapper returns the wrapper that --install puts before the agent's command: record, with the flags of this command
 // line.
 func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 	words := []string{h.self, "record", "--ring=" + o.ring, "--out=" + o.out}
@@ -106,7 +107,8 @@ func (h *host) wrapper(c *cobra.Command, o *recording) agents.Wrapper {
 // recorder matches the words of a command line that records into a ring. The program may have any name.
 var recorder = lazy.Regexp(`^[^\x00]+\x00record\x00(?:.*\x00)?--ring\b`)
 
-// oursIn returns how many words come before the agent's command. It returns 0 if --install did not write the line.
+// oursIn returns how many words of argv come before the agent's command. It returns 0 if --install did not write
+// argv.
 func oursIn(argv []string) int {
 	end := slices.Index(argv, "--")
 	if end < 0 || end == len(argv)-1 || !recorder().MatchString(strings.Join(argv[:end], "\x00")) {
@@ -115,7 +117,8 @@ func oursIn(argv []string) int {
 	return end + 1
 }
 
-// install puts record before the agents in an editor's settings, or removes it, or prints lines for such settings.
+// install changes an editor's settings so that its agents run under record, or undoes that. For editors whose
+// settings are programs, it prints lines to paste instead.
 func (h *host) install(c *cobra.Command, o *recording, agent []string) error {
 	flag, editor := "--install", o.install.editor()
 	if o.install.out != "" {
@@ -186,7 +189,7 @@ Undo:        acp-test record --uninstall %s
 `, strings.Join(changed, ", "), because(left), o.out, o.ring, filepath.Join(o.out, "kept"), editor)
 }
 
-// unchanged returns the error for settings in which install changed no entry.
+// unchanged returns an error that explains why install changed no entry in the settings.
 func unchanged(file string, src []byte, o *recording, already []string) error {
 	if len(already) > 0 {
 		return fmt.Errorf("%s: already recorded: %s; acp-test record --uninstall %s removes the recorder", file,
@@ -209,7 +212,8 @@ func unchanged(file string, src []byte, o *recording, already []string) error {
 	return fmt.Errorf("%s: nothing to remove: no agent's command is acp-test record --ring", file)
 }
 
-// replaceSettings replaces a settings file as a whole. It keeps the file's mode and a symbolic link to it.
+// replaceSettings replaces the content of a settings file and keeps its mode. A symbolic link stays a link to the new
+// file.
 func replaceSettings(file string, text []byte) error {
 	file, err := filepath.EvalSymlinks(file)
 	info, failed := os.Stat(file)

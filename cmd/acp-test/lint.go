@@ -119,7 +119,7 @@ func (f *formatter) run(args []string) error {
 	return nil
 }
 
-// file formats one file, and reports whether that changes it.
+// file formats one file. differs reports whether the formatted text is different.
 func (f *formatter) file(name string) (differs bool, err error) {
 	text, err := f.read(name)
 	if err != nil {
@@ -162,8 +162,8 @@ func (f *formatter) file(name string) (differs bool, err error) {
 	return differs, err
 }
 
-// isScenario returns an error if the file has a command that no protocol knows. So fmt does not format other files,
-// such as YAML. The error names the first such line.
+// isScenario returns an error for the first line whose command no protocol knows. It keeps fmt from formatting other
+// files, such as YAML.
 func (f *formatter) isScenario(file string, tree *script.File) error {
 	for l := range tree.All() {
 		if l.Kind != script.Command || l.Name.Raw() == "" {
@@ -177,10 +177,11 @@ func (f *formatter) isScenario(file string, tree *script.File) error {
 	return nil
 }
 
-// kept matches comments and anchors of YAML. A script that has any is not formatted.
+// kept matches comments and anchors of YAML. A model script that contains them is not formatted.
 var kept = lazy.Regexp(`(?m)(^|\s)#|[-:] +[&*]\w`)
 
-// formatModel formats the model's script. It returns an invalid or empty script unchanged.
+// formatModel formats a model script. It returns a script unchanged if it is invalid, empty, or has comments or
+// anchors.
 func formatModel(src []byte) []byte {
 	d, err := fakellm.ParseDocument("llm.yaml", src)
 	if err != nil || len(d.Turns) == 0 || kept().Match(src) {

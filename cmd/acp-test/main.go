@@ -38,20 +38,20 @@ func main() {
 		os.Exit(isolate.Main(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "canary" {
-		// The MCP server that scenarios give to agents; see mcp canary.
+		// The MCP server that scenarios offer to agents; see mcp canary.
 		os.Exit(canary.Main(context.Background(), os.Args[2:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		// Data from agents becomes garbage faster than the collector would run.
+		// Agents can send data faster than the default garbage collector frees it.
 		debug.SetMemoryLimit(200 << 20)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // most commands end before garbage collection would pay off
+		debug.SetGCPercent(400) // most commands end before a collection would pay off
 	}
 	process.AdoptOrphans()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	// The second interrupt ends the process at once: the keepers clean up.
+	// After the first interrupt, stop catching signals: a second one ends the process, and the keepers clean up.
 	context.AfterFunc(ctx, cancel)
 	code := execute(ctx, os.Args[1:], system())
 	process.EndKeepers()
@@ -67,7 +67,7 @@ type host struct {
 	self     string   // path of this program
 	args     []string // the words of the command line
 	protocol string   // value of --protocol, or ""
-	trouble  error    // error that left cwd or self unknown
+	trouble  error    // error from system that left cwd or self unknown
 }
 
 func system() *host {
@@ -79,7 +79,7 @@ func system() *host {
 	return h
 }
 
-// say prints a text with parts from other programs, without control sequences.
+// say prints text that may contain output of other programs. It removes control sequences.
 func (h *host) say(format string, args ...any) {
 	fmt.Fprint(h.out, printable.Text(fmt.Sprintf(format, args...)))
 }
@@ -119,7 +119,7 @@ func execute(ctx context.Context, args []string, h *host) int {
 	return complain(h, err)
 }
 
-// complain prints an error and returns exit status 2. Each line of a joined error is a separate mistake.
+// complain prints an error and returns exit status 2. The lines of a joined error are separate mistakes.
 func complain(h *host, err error) int {
 	fmt.Fprintf(h.err, "acp-test: %s\n", printable.Text(err.Error()))
 	return 2
@@ -138,7 +138,7 @@ func rootCommand(h *host) *cobra.Command {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Flags().BoolVar(&told, "version", false, "the version of this program")
 	root.SetHelpFunc(func(c *cobra.Command, _ []string) { h.explain(c, false) })
-	if len(h.args) > 0 && h.args[0] == "refagent" { // started for each scenario, and needs no other command
+	if len(h.args) > 0 && h.args[0] == "refagent" { // started once per scenario; the other commands would only cost time
 		root.AddCommand(refagentCommand(h))
 	} else {
 		root.AddCommand(commands(h)...)
@@ -269,8 +269,7 @@ func versionCommand(h *host) *cobra.Command {
 	return c
 }
 
-// writeProtocols prints, for each protocol, the version of the specification that its rules follow and the news in that
-// version.
+// writeProtocols prints, for each protocol, the version of its schema and the features that are new in it.
 func writeProtocols(w io.Writer, news *schema.News) {
 	for _, p := range news.Protocols {
 		fmt.Fprintf(w, "%s  schema %s\n", p.Protocol, p.Schema)

@@ -19,7 +19,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Tags of scenarios that a matrix runs. It runs those with twiceTag twice, to see which fields differ by chance.
+// Tags of the scenarios in a matrix. A matrix runs scenarios with twiceTag twice, to show which fields differ by
+// chance.
 const (
 	matrixTag = "matrix"
 	twiceTag  = "twice"
@@ -139,7 +140,7 @@ func (h *host) column(c *cobra.Command, o *options, chosen selection, place stri
 	if err := h.ready(c.Context(), e); err != nil {
 		return column, err
 	}
-	e.Golden = nil // a matrix does not compare words with goldens
+	e.Golden = nil // a matrix ignores goldens
 	began := time.Now()
 	fmt.Fprintf(h.err, "%s: %s runs %d scenarios\n", place, title, len(chosen.list))
 	again := rerunIn(o, h.protocol)
@@ -174,7 +175,7 @@ func underEditors(agents []string, editor string) (all []subject) {
 // subject is an agent, and the editor that it runs under; "" is the usual editor.
 type subject struct{ agent, editor string }
 
-// beside returns the agents of a matrix: the named ones, or else all profiles of the protocol.
+// beside returns the agents of a matrix: those in names or, if names is empty, all profiles of the protocol.
 func (h *host) beside(names []string) ([]string, error) {
 	of, err := protocolNamed(h.protocol)
 	if err != nil {
@@ -195,7 +196,8 @@ func (h *host) beside(names []string) ([]string, error) {
 	return names, nil
 }
 
-// spokenBy returns the protocol of an agent's profile. Without a profile or its protocol, it is the first protocol.
+// spokenBy returns the protocol of an agent's profile. It returns ACP version 1 if there is no such profile or the
+// profile names no protocol.
 func spokenBy(agent string) string {
 	if p, err := agents.Find(agent); err == nil && p.Protocol != "" {
 		return p.Protocol

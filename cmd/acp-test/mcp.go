@@ -54,13 +54,13 @@ func mcpCommand(h *host) *cobra.Command {
 	return c
 }
 
-// unclosed is stdout with a Close that does nothing, so that the end of a connection does not close stdout.
+// unclosed is stdout with a Close that does nothing. The end of an MCP connection must not close stdout.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// toolbox holds the tools of the MCP server. Most of them run a command of this program on copies of files in the
-// folder.
+// toolbox holds the tools of the MCP server. Most tools copy files from the folder and run a command of this program
+// on the copies.
 type toolbox struct {
 	*host
 	root  *confined.Root
@@ -134,7 +134,7 @@ func (t *toolbox) server() *mcp.Server {
 			if err := j.play(append(command, t.agent...)...); err != nil {
 				return err
 			}
-			if text, err := os.ReadFile(made); err == nil { // otherwise the command has said why there is none
+			if text, err := os.ReadFile(made); err == nil { // otherwise the command has printed the reason
 				j.out.Write(text)
 			}
 			return nil
@@ -142,7 +142,8 @@ func (t *toolbox) server() *mcp.Server {
 	return s
 }
 
-// offer adds a tool to the server. The tool returns the output of its job, and the error if the job fails.
+// offer adds a tool to the server. do performs a call of the tool. The tool returns do's output, and its error if
+// there is one.
 func offer[In any](t *toolbox, s *mcp.Server, name, says string, do func(*job, In) error) {
 	no := false
 	hint := &mcp.ToolAnnotations{
@@ -172,13 +173,14 @@ type job struct {
 	out bytes.Buffer
 }
 
-// patience is how long a client waits for an answer.
+// patience is how long an MCP client waits for the answer to a call.
 const patience = 50 * time.Second
 
-// most is how many bytes an answer may have. A longer answer would fill the context of the model that asks.
+// most is the maximum size of an answer, in bytes. A longer answer would fill the context of the client's model.
 const most = 64 << 10
 
-// said returns the answer of a tool, without secrets and without the path of its temporary folder.
+// said returns the answer of a tool call. It removes secrets and the path of the temporary folder, and cuts the text
+// after most bytes.
 func (j *job) said() []mcp.Content {
 	text := strings.ReplaceAll(j.secrets().Text(printable.Text(j.out.String())), j.dir+string(filepath.Separator), "")
 	if len(text) > most {
@@ -187,7 +189,7 @@ func (j *job) said() []mcp.Content {
 	return []mcp.Content{&mcp.TextContent{Text: text}}
 }
 
-// play runs a command. The answer contains the command's output even if the command found failures.
+// play runs a command of this program and adds its output to the answer. A command that found failures is no error.
 func (j *job) play(args ...string) error {
 	h := *j.host
 	h.in, h.out, h.err, h.protocol = strings.NewReader(""), &j.out, &j.out, ""
@@ -197,7 +199,7 @@ func (j *job) play(args ...string) error {
 	return nil
 }
 
-// on runs a command on files in the folder.
+// on runs a command on copies of the named files.
 func (j *job) on(command []string, names ...string) error {
 	for _, name := range names {
 		file, err := j.copied(name)
@@ -257,7 +259,7 @@ func (j *job) list(nothing) error {
 	return err
 }
 
-// results reads the results of a run.
+// results reads a results.json file. name is its path or that of its folder.
 func (j *job) results(name string) (results.Run, error) {
 	if info, err := j.root.Stat(filepath.FromSlash(name)); err == nil && info.IsDir() {
 		name = path.Join(name, "results.json")
@@ -269,7 +271,7 @@ func (j *job) results(name string) (results.Run, error) {
 	return reports.Read(bytes.NewReader(data))
 }
 
-// console prints a run as it appears on the console.
+// console prints one part of a run, chosen by say, in the format of the console.
 func (j *job) console(name string, say func(*reports.Console, results.Run) error) error {
 	run, err := j.results(name)
 	if err != nil {
@@ -294,7 +296,7 @@ func (j *job) failure(in inRun) error {
 // entry matches the start of an entry's line in the output of show.
 var entry = regexp.MustCompile(`^#(\d+)`)
 
-// frames prints some entries of a transcript.
+// frames prints the entries of a transcript that match the call's range and pattern.
 func (j *job) frames(in inFile) error {
 	match, err := regexp.Compile(in.Match)
 	if err != nil {

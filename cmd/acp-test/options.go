@@ -209,7 +209,8 @@ func (r *course) isolation(f *pflag.FlagSet) {
 		"one more file or directory that an isolated agent may read, `PATH` (repeatable)")
 }
 
-// timeouts registers the timeouts of scenarios and of their lines. The default, 0, leaves them to the engine.
+// timeouts registers the timeouts of a scenario and of each of its lines. 0, the default, selects the engine's
+// timeout.
 func (r *course) timeouts(f *pflag.FlagSet) {
 	f.DurationVar(&r.timeout, "timeout", 0, fmt.Sprintf("timeout of a scenario (default: the profile's, else %v)",
 		scenarios.DefaultTimeout))
@@ -252,7 +253,7 @@ func (w *output) shown(c *cobra.Command, report, verbose string) {
 	completeWords(c, "report", reports.Formats)
 }
 
-// completeAgents completes an agent in shells: names of profiles, and files.
+// completeAgents completes the name of an agent in the shell, from the profiles and from files.
 func completeAgents(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return agents.Names(), cobra.ShellCompDirectiveDefault
 }
@@ -288,7 +289,8 @@ func (o *options) settle(h *host, c *cobra.Command, args []string) error {
 	return o.check(c)
 }
 
-// complete adds the words of the command line, and the repository's defaults for flags that were not given.
+// complete adds the words of the command line. For each flag that was not given, it takes the default in
+// acp-test.yaml.
 func (o *options) complete(c *cobra.Command, args []string, def config) {
 	o.paths, o.command = atDash(c, args)
 	set := c.Flags().Changed
@@ -296,13 +298,13 @@ func (o *options) complete(c *cobra.Command, args []string, def config) {
 		o.paths, o.suites = def.Scenarios, def.Suites
 		o.narrow = len(o.paths) > 0 && len(o.suites) == 0
 	}
-	if !set("agent") && !set("settings") && !set("fault") && !set("liberty") { // those are of the reference agent
+	if !set("agent") && !set("settings") && !set("fault") && !set("liberty") { // these flags choose the agent
 		o.agent = def.Agent
 		if len(o.command) == 0 {
 			o.command = def.Command
 		}
 	}
-	// parseConfig has checked that these are durations.
+	// parseConfig has checked that both durations are valid.
 	timeout, _ := duration(def.Timeout)
 	stepTimeout, _ := duration(def.StepTimeout)
 	fallback(set, "golden", &o.golden, def.Goldens)
@@ -339,7 +341,8 @@ func checkSeverity(name string) error {
 	return oneOf("--severity", "set", name, invariants.SeverityNames())
 }
 
-// oneOf returns an error if name is not in known. The message names place, such as a flag, and what, the kind of name.
+// oneOf returns an error if name is not in known. The message names the place, such as a flag, and the kind of name
+// that was expected.
 func oneOf(place, what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
@@ -348,7 +351,7 @@ func oneOf(place, what, name string, known []string) error {
 		strings.Join(known, ", "))
 }
 
-// check returns an error if a value is wrong.
+// check returns an error if a value is invalid or flags contradict each other.
 func (o *options) check(c *cobra.Command) error {
 	_, err := o.matching()
 	return cmp.Or(o.contradiction(c), checkSeverity(o.severity), checkFormats("--report", o.reports), o.target.check(),
@@ -393,19 +396,19 @@ func (o *options) contradiction(c *cobra.Command) error {
 	})
 }
 
-// exists reports whether name is an existing folder, or with folder false, an existing file.
+// exists reports whether name is an existing folder if folder is true, or an existing non-folder if it is false.
 func exists(name string, folder bool) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir() == folder
 }
 
-// contradiction is a possible mistake in the use of flags. made says whether the user made it.
+// contradiction is a possible mistake in the use of flags. made is true if the user made the mistake.
 type contradiction struct {
 	made bool
 	why  string
 }
 
-// wrong returns the first mistake in the list that the user made as an error, or nil.
+// wrong returns an error for the first mistake in the list that the user made, or nil if the user made none.
 func wrong(list []contradiction) error {
 	for _, c := range list {
 		if c.made {
@@ -415,7 +418,7 @@ func wrong(list []contradiction) error {
 	return nil
 }
 
-// check returns an error if a header or a variable is malformed.
+// check returns an error if a flag about the agent under test has a malformed value.
 func (t *target) check() error {
 	if err := oneOf("--over", "binding", t.over, language.Bindings); t.over != "" && err != nil {
 		return err
@@ -457,8 +460,8 @@ func (t *target) variables() map[string]string {
 	return env
 }
 
-// faulty returns the --fault arguments for the reference agent. It returns an error if the agent under test is another
-// one or if the fault does not exist.
+// faulty returns the --fault arguments for the reference agent, or nil without --fault. It returns an error if the
+// agent under test is not the reference agent, or if the fault does not exist.
 func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	switch {
 	case t.fault == "":
@@ -473,7 +476,7 @@ func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
 	return []string{"--fault", t.fault}, differs(of.Name, a.fault, nil)
 }
 
-// knownFailures reads the file of known failures that is the value of a flag. "" means no file.
+// knownFailures reads the file of known failures that a flag names. It returns nil if file is "".
 func knownFailures(flag, file string) ([]agents.KnownFailure, error) {
 	if file == "" {
 		return nil, nil

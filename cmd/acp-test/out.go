@@ -22,14 +22,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// marker is the name of a file in each results folder. acp-test empties only folders with this file. A run that writes
-// to the folder holds a lock on the file.
+// marker is the name of a file in each results folder. acp-test empties only folders that contain this file. A run
+// locks the file while it writes to the folder.
 const (
 	marker     = ".acp-test-out"
 	markerText = "acp-test writes this folder, and replaces it with each run.\n"
 )
 
-// reads returns the existing files and folders that the command line names, except those that the command writes.
+// reads returns the existing files and folders that the command line names, without those that the command writes.
 func (h *host) reads() (paths []string) {
 	writes := []string{"--out", "--report", "--repro", "--issue", "--save"}
 	for i, word := range h.args {
@@ -47,7 +47,8 @@ func (h *host) reads() (paths []string) {
 	return paths
 }
 
-// unread returns the first of dir, dir-2, dir-3, … from which the command reads nothing.
+// unread returns dir if the command reads nothing in it. Otherwise it returns the first of dir-2, dir-3, … in which
+// the command reads nothing.
 func (h *host) unread(dir string) string {
 	free := dir
 	for n := 2; slices.ContainsFunc(h.reads(), func(path string) bool { return within(free, path) }); n++ {
@@ -66,8 +67,8 @@ func (h *host) freeOut(dir string) string {
 	return free
 }
 
-// takeOut creates an empty results folder that contains no file that the command reads. It returns the absolute path.
-// After release, another run may use the folder.
+// takeOut creates an empty results folder and returns its absolute path. It never takes a folder in which the command
+// reads files. After release, another run may use the folder.
 func (h *host) takeOut(o *output) (path string, release func(), err error) {
 	o.out = h.freeOut(o.out)
 	if path, err = filepath.Abs(o.out); err != nil {
@@ -78,8 +79,8 @@ func (h *host) takeOut(o *output) (path string, release func(), err error) {
 }
 
 // prepareOut creates an empty folder for one run, and locks it until release is called. It renames the folder of the
-// previous run to DIR.previous, and adds a number if the command reads from that folder. prepareOut refuses a folder
-// that has files of other programs.
+// previous run to DIR.previous, or to DIR.previous-2 and so on if the command reads files there. It returns an error
+// if dir contains files of other programs.
 func (h *host) prepareOut(dir string) (release func(), err error) {
 	entries, err := os.ReadDir(dir)
 	switch {
@@ -102,7 +103,7 @@ func (h *host) prepareOut(dir string) (release func(), err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
-	// The folder contains a .gitignore, so that nobody commits the evidence of a run by accident.
+	// The .gitignore keeps users from committing the results by accident.
 	for name, text := range always() {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			return nil, fmt.Errorf("--out: %w", err)
@@ -114,7 +115,7 @@ func (h *host) prepareOut(dir string) (release func(), err error) {
 // always returns the files that every results folder contains.
 func always() map[string]string { return map[string]string{marker: markerText, ".gitignore": "*\n"} }
 
-// claim locks a results folder for one run. The system releases the lock when the run ends, however it ends.
+// claim locks a results folder for one run. The operating system releases the lock even if the process crashes.
 func claim(dir string) (release func(), err error) {
 	lock := flock.New(filepath.Join(dir, marker))
 	got, err := lock.TryLock()
@@ -132,8 +133,8 @@ func ours(dir string) bool {
 	return err == nil
 }
 
-// setAside renames a folder, and replaces an earlier folder of the new name. If the command reads from that earlier
-// folder, it uses another name.
+// setAside renames dir to dir.previous and deletes an older dir.previous. If the command reads files in dir.previous,
+// setAside adds a number to the name.
 func (h *host) setAside(dir string) error {
 	previous := h.unread(filepath.Clean(dir) + ".previous")
 	if _, err := os.Lstat(previous); err == nil {
@@ -147,8 +148,8 @@ func (h *host) setAside(dir string) error {
 	return os.Rename(dir, previous)
 }
 
-// writeReports writes the usual reports into the folder out, unless out is "", and then the requested reports. If it
-// cannot write one, it goes on with the next.
+// writeReports writes the usual reports into the folder out, and then the requested ones. If out is "", it writes
+// only the requested ones. After an error, it still writes the remaining reports.
 func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	if out == "" {
 		return h.writeInto(nil, run, "", asked)
@@ -161,7 +162,7 @@ func (h *host) writeReports(run results.Run, out string, asked []string) error {
 	return h.writeInto(folder, run, out, asked)
 }
 
-// writeInto does the work of writeReports with a folder that was opened before any agent ran. nil means no folder.
+// writeInto does the work of writeReports. The caller opened folder before any agent ran; nil means no folder.
 func (h *host) writeInto(folder *evidence.Folder, run results.Run, out string, asked []string) error {
 	if folder != nil {
 		asked = append([]string{"json", "junit", "html"}, asked...)
@@ -204,9 +205,9 @@ func writeFile(name string, write func(io.Writer) error) error {
 	return errors.Join(write(f), f.Close())
 }
 
-// replaceFile replaces a file atomically: a reader never sees half of it.
+// replaceFile replaces a file atomically, so that no reader sees a partly written file.
 func replaceFile(file string, text []byte, mode fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(file), ".acp-test-*") // only its owner may read it
+	f, err := os.CreateTemp(filepath.Dir(file), ".acp-test-*") // only the owner may read this file
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", file, err)
 	}
@@ -221,8 +222,8 @@ func replaceFile(file string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// earlier is a previous run for comparison with a new one. It is read before the new run begins, because the new run
-// may replace its folder.
+// earlier is a previous run to compare with a new one. It is loaded before the new run starts, because the new run
+// may overwrite its folder.
 type earlier struct {
 	run   results.Run
 	texts map[string]string
@@ -239,8 +240,8 @@ func (o *options) earlier() (*earlier, error) {
 	return &earlier{run, canonicalTexts(run)}, nil
 }
 
-// compare stores in run the changes since the earlier run, for the chosen scenarios only. It writes the earlier text of
-// a scenario next to the new one, so that a page can show both.
+// compare stores the changes since the earlier run in run.Against, for the chosen scenarios only. For each changed
+// scenario it saves the earlier text next to the new one, so that a page can show both.
 func (e *earlier) compare(folder *evidence.Folder, run *results.Run, chosen []*scenarios.Scenario) error {
 	if e == nil {
 		return nil
@@ -265,8 +266,8 @@ func (e *earlier) compare(folder *evidence.Folder, run *results.Run, chosen []*s
 	return nil
 }
 
-// canonicalTexts reads the canonical text of each scenario from its first repeat. It skips scenarios without such a
-// text.
+// canonicalTexts returns the canonical text of each scenario by id, read from the first repeat. It skips scenarios
+// without such a text.
 func canonicalTexts(run results.Run) map[string]string {
 	texts := map[string]string{}
 	root, err := os.OpenRoot(run.Out)
@@ -284,8 +285,8 @@ func canonicalTexts(run results.Run) map[string]string {
 	return texts
 }
 
-// writeBaseline writes all failures of a run as known failures, if --baseline-write is given. rebase judges the run by
-// the new list and returns that list.
+// writeBaseline writes all failures of a run as known failures to the file of --baseline-write, if the flag is set.
+// rebase judges the run again with these failures as known, and returns them.
 func (o *options) writeBaseline(run *results.Run, rebase func() []agents.KnownFailure) error {
 	if o.baselineWrite == "" {
 		return nil

@@ -21,8 +21,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// pages returns the reference pages that are generated from the program, by their names below docs/reference. A name is
-// also a topic of help.
+// pages returns the reference pages that are generated from the program. The key is the path of a page below
+// docs/reference. Most keys are also topics of help.
 func pages(root *cobra.Command) map[string]string {
 	return map[string]string{
 		"commands":          commandsPage(root),
@@ -91,7 +91,7 @@ func sentence(c *cobra.Command) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// faultsPage returns the page of the faults. Each fault proves that a rule or a check finds its kind of mistake.
+// faultsPage returns the page of the faults. Each fault shows that a rule or a check detects one kind of mistake.
 func faultsPage() string {
 	all := slices.Concat(faults.All(faults.ACPv1), faults.All(faults.Network))
 	return page("faults") + lists.Text(all, func(f faults.Fault) string {
@@ -105,7 +105,7 @@ func faultsPage() string {
 	})
 }
 
-// reported returns a link to a public report with the name REPOSITORY#NUMBER, or "" if report is "".
+// reported returns a link to a public bug report. report has the form REPOSITORY#NUMBER; for "" the result is "".
 func reported(report string) string {
 	repo, number, ok := strings.Cut(report, "#")
 	if !ok {
@@ -114,7 +114,7 @@ func reported(report string) string {
 	return fmt.Sprintf("[%s](https://github.com/%s/issues/%s)", report, repo, number)
 }
 
-// ruleLink returns a link to a rule on the page of rules. It returns the name of a check unchanged.
+// ruleLink returns a link to a rule. It returns the name of a check unchanged.
 func ruleLink(name, page string) string {
 	if strings.Contains(name, "/") || strings.HasPrefix(name, "EXIT-") {
 		return name
@@ -268,7 +268,7 @@ func v2Page() string {
 		differencesOf(faults.ACPv2, "breaks", func(f faults.Fault) string { return f.Breaks })
 }
 
-// explainV2 returns the page of a rule or a requirement of version 2. ok is false if topic is neither.
+// explainV2 returns the page of a rule or a requirement of ACP version 2. ok is false if topic is neither.
 func explainV2(topic string) (page string, ok bool) {
 	set := acp.V2().Rules
 	if r, ok := set.Rule(topic); ok {
@@ -290,8 +290,8 @@ func explainV2(topic string) (page string, ok bool) {
 	return requirementText(q) + shown, true
 }
 
-// seenBy returns a command that shows a rule or a check of version 2 broken. The command runs the reference agent with
-// the fault that breaks the fewest other rules. seenBy returns "" if no fault breaks it.
+// seenBy returns a command that shows a violation of a rule or a check of ACP version 2. The command runs the
+// reference agent with the fault that violates the fewest other rules. If no fault violates name, seenBy returns "".
 func seenBy(name string) string {
 	finds := slices.DeleteFunc(faults.All(faults.ACPv2), func(f faults.Fault) bool {
 		return !slices.Contains(f.Reddens, name)
@@ -319,15 +319,15 @@ func webPage() string {
 		differencesOf(faults.AGUI, "copied from", func(f faults.Fault) string { return reported(f.Copies) })
 }
 
-// requirementsOf returns the requirements of a set, except those whose ids are in without.
+// requirementsOf returns the text of the requirements of a set, without those whose ids are in without.
 func requirementsOf(set *rules.Set, without []string) string {
 	list := lists.Where(set.Requirements(), func(q rules.Requirement) bool { return !slices.Contains(without, q.ID) })
 	return "\n## Requirements\n" +
 		lists.Text(list, func(q rules.Requirement) string { return "\n" + requirementText(q) })
 }
 
-// wordsOf returns the help of a protocol's commands and kinds of entries. It leaves out words and kinds, which are on
-// another page.
+// wordsOf returns the help of a protocol's commands and kinds of entries. It omits those in words and kinds, which
+// another page describes.
 func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language.Kind) string {
 	var b strings.Builder
 	b.WriteString("\n## Words\n")
@@ -351,8 +351,8 @@ func wordsOf(p *scenarios.Protocol, words []*scenarios.Command, kinds []language
 	return b.String()
 }
 
-// differencesOf returns a table of the faults and liberties of the reference agent. about returns the text of the
-// column for a fault.
+// differencesOf returns tables of the faults and liberties of the reference agent. column is the title of an extra
+// column in the table of faults; about returns the text of that column.
 func differencesOf(protocol, column string, about func(faults.Fault) string) string {
 	return "\n## Faults of the reference agent\n\n" + head("fault", "what the agent does wrong", column, "found by") +
 		lists.Text(faults.All(protocol), func(f faults.Fault) string {
@@ -367,7 +367,7 @@ func differencesOf(protocol, column string, about func(faults.Fault) string) str
 // row returns a row of a Markdown table.
 func row(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
 
-// head returns the first row of a Markdown table, and the line below it.
+// head returns the header row and the separator row of a Markdown table.
 func head(cells ...string) string {
 	return row(cells...) + "|" + strings.Repeat("---|", len(cells)) + "\n"
 }

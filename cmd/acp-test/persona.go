@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// play replaces the engine's editor with the known editor that --editor names. The engine then compares no goldens,
-// because they were written with the usual editor.
+// play replaces the engine's editor with the persona that --editor names. The engine then ignores goldens, because
+// they were written with the usual editor.
 func (r *course) play(e *scenarios.Engine) error {
 	if r.editor == "" {
 		return nil
@@ -40,13 +40,13 @@ func personasPage() string {
 	for _, name := range personas.Names() {
 		p, err := personas.Find(name)
 		if err != nil {
-			return err.Error() // a test reads each
+			return err.Error() // a test loads all personas
 		}
 		hello := map[string]any{"clientCapabilities": p.Capabilities}
 		if p.Client != nil {
 			hello["clientInfo"] = p.Client
 		}
-		raw, _ := json.Marshal(hello) // it was read from YAML
+		raw, _ := json.Marshal(hello) // the value was read from YAML
 		fmt.Fprintf(&b, "\n## %s\n\n%s. Its `initialize` has\n\n```json\n%s\n```\n\n", name, upper(p.Label()), raw)
 		for _, f := range p.Facts {
 			fmt.Fprintf(&b, "- %s ([source](%s))\n", f.Says, f.Source)

@@ -23,7 +23,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// probing is the script of one turn, which shows the agent's features and how the agent reaches its model.
+// probing is a scenario with one turn. It shows the agent's features and how the agent reaches its model.
 //
 //go:embed templates/probe.txt
 var probing string
@@ -39,12 +39,12 @@ type shown struct {
 	why      string          // why the turn did not end, or ""
 }
 
-// probe learns how to run an agent. It plays one turn, another with a login if the agent demands one, and a last one
-// with only the environment that the agent needs.
+// probe learns how to run an agent. It plays one turn. If the agent demands a login, it plays another turn with a
+// login. In a last turn, the agent gets only the environment that it needs.
 func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 	try := func(p *agents.Profile) (s shown, err error) {
 		if s, err = h.turn(ctx, p, "mcp canary stdio\n"); err == nil && s.why != "" && !s.refused && s.greeting.Exists() {
-			s, err = h.turn(ctx, p, "") // perhaps it takes no server
+			s, err = h.turn(ctx, p, "") // perhaps the agent accepts no MCP server
 		}
 		return s, err
 	}
@@ -80,7 +80,8 @@ func (h *host) probe(ctx context.Context, p *agents.Profile) (shown, error) {
 	return s, err
 }
 
-// loggedIn returns the probe. If the agent demands a login, it repeats the probe until a login method works.
+// loggedIn returns s if the agent demanded no login. Otherwise it repeats the probe with each login method until one
+// works.
 func (s shown) loggedIn(
 	ctx context.Context, p *agents.Profile, try func(*agents.Profile) (shown, error),
 ) (shown, error) {
@@ -135,7 +136,7 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 	}
 	f, err := os.Open(filepath.Join(out, "init", "turn", "transcript.jsonl"))
 	if err != nil {
-		return s, nil // the turn did not begin; s.why has the reason
+		return s, nil // the turn did not start; s.why has the reason
 	}
 	defer f.Close()
 	t, err := transcript.Load(f, nil)
@@ -148,10 +149,10 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 	return s, nil
 }
 
-// authRequired is the code of the error by which an agent asks for a login.
+// authRequired is the JSON-RPC error code with which an agent asks for a login.
 const authRequired = -32000
 
-// hear records the facts that an entry shows about the agent.
+// hear stores what an entry of the transcript shows about the agent.
 func (s *shown) hear(e transcript.Entry) {
 	v := e.JSON()
 	switch {
@@ -178,7 +179,7 @@ func (s shown) name() string {
 	return strings.TrimSpace(name + " " + info.Get("version").Str())
 }
 
-// String returns the learned facts in one line.
+// String summarizes the learned facts in one line.
 func (s shown) String() string {
 	about := "the agent"
 	if name := s.name(); name != "" {
@@ -199,8 +200,8 @@ func (s shown) String() string {
 	return fmt.Sprintf("learned: %s did not reach the model; the profile says what is missing", about)
 }
 
-// profileText returns the text of an agent's profile after its command: the learned values, and comments on missing
-// ones.
+// profileText returns the part of an agent's profile that follows its command. It contains the learned values, and a
+// comment for each missing one.
 func (s shown) profileText() string {
 	var b strings.Builder
 	say := func(format string, args ...any) {
@@ -231,7 +232,7 @@ func (s shown) profileText() string {
 	return b.String()
 }
 
-// environment writes the variables that make the agent use the model server.
+// environment writes the environment variables that make the agent use the model server.
 func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	if s.profile.Providers {
 		say("acp-test sets the agent's model with providers/set.")
@@ -257,10 +258,11 @@ func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	}
 }
 
-// fewVariables is below the number of variables that an ad-hoc command gets.
+// fewVariables separates a chosen environment from a guessed one: an ad-hoc command gets more variables than this.
 const fewVariables = 10
 
-// tools writes the wire format of the agent's model, and which tool of the agent corresponds to each neutral tool.
+// tools writes the wire format of the agent's model. It then maps each neutral tool to the agent's tool of the same
+// purpose.
 func (s shown) tools(b *strings.Builder, say func(string, ...any)) {
 	if s.asked == nil {
 		say("missing: model and tools; acp-test learns them once the agent reaches the model.")
@@ -341,7 +343,7 @@ func capabilities(path string, v wire.Value) (all []string) {
 
 var plainWord = lazy.Regexp(`^[$A-Za-z_][A-Za-z0-9_$./-]*$`)
 
-// flow returns a value as YAML on one line.
+// flow formats a value as YAML on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -355,6 +357,6 @@ func flow(v any) string {
 	case []any:
 		return "[" + strings.Join(lists.Map(v, flow), ", ") + "]"
 	}
-	text, _ := json.Marshal(v) // only texts and numbers are left
+	text, _ := json.Marshal(v) // only strings and numbers are left
 	return string(text)
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// prompting are the flags of prompt.
+// prompting holds the flags of prompt.
 type prompting struct {
 	target
 	cwd          string
@@ -198,7 +198,7 @@ func (h *host) promptAgent(
 	go func() {
 		for s := range signals {
 			if t.Interrupt(s) {
-				signal.Stop(signals) // another signal ends this process, and its keeper ends the agent
+				signal.Stop(signals) // a further signal ends this process, and its keeper ends the agent
 			}
 		}
 	}()
@@ -225,7 +225,7 @@ func (h *host) workspace(dir string) (string, error) {
 	return dir, nil
 }
 
-// attached returns the files and URLs to attach. A file that does not exist is an error.
+// attached returns the files and URLs to attach. It returns an error for a file that does not exist.
 func (h *host) attached(names []string) (all []string, err error) {
 	for _, name := range names {
 		if !strings.Contains(name, "://") {
@@ -240,7 +240,8 @@ func (h *host) attached(names []string) (all []string, err error) {
 	return all, nil
 }
 
-// promptText returns the prompt, from the command line or from stdin.
+// promptText returns the prompt from the command line. If the line has no text, or only "-", it reads the prompt from
+// stdin.
 func (h *host) promptText(words []string) (string, error) {
 	text := strings.Join(words, " ")
 	if len(words) == 0 || text == "-" {
@@ -289,8 +290,9 @@ func sessionOf(word string) (string, error) {
 	return id, nil
 }
 
-// newSessionLog returns the transcript of the session. --save-session names its file, which only the user may read.
-// newSessionLog returns an error if the file exists but is not a transcript.
+// newSessionLog returns the transcript of the session. If file, the value of --save-session, is not "", the
+// transcript is also written there, readable only by the user. It is an error if the file exists but is not a
+// transcript.
 func newSessionLog(file string, agent prompt.Agent) (*transcript.Transcript, error) {
 	header := transcript.Header{Tool: tool(), Agent: agent.Name, Protocol: "1"}
 	if file == "" {

@@ -28,8 +28,8 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// ownAgent returns the agent that the command line or else acp-test.yaml chooses. stop ends the model server that runs
-// for --llm or for the reference agent.
+// ownAgent returns the agent that the command line selects, or else the agent in acp-test.yaml. stop ends the model
+// server, if --llm or the reference agent needed one.
 func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(), err error) {
 	stop = func() {}
 	p, env, err := h.chosen(o)
@@ -59,7 +59,7 @@ func (h *host) ownAgent(o *prompting, work string) (a prompt.Agent, stop func(),
 	}
 	whole := replaced(h.env, env)
 	if bin := filepath.Dir(l.Path); filepath.Base(bin) == ".bin" {
-		// The program may be a script for an interpreter that is installed next to it.
+		// The program may be a script whose interpreter is installed in the same folder.
 		path, _ := (&host{env: whole}).getenv("PATH")
 		whole = replaced(whole, map[string]string{"PATH": bin + string(filepath.ListSeparator) + path})
 	}
@@ -97,13 +97,13 @@ func (o *prompting) overWeb(p *agents.Profile) error {
 	return nil
 }
 
-// builtIn is the model script of the reference agent if the user names no other model.
+// builtIn is the model script of the reference agent. It is used if the user names no other model.
 //
 //go:embed templates/model.yaml
 var builtIn []byte
 
-// modelFor starts a model server that replaces a provider, or returns nil. It serves the script of --llm, or the
-// built-in script if the agent is a reference agent without another model.
+// modelFor starts a model server in place of a provider. It serves the script of --llm, or the built-in script if the
+// agent is a reference agent that has no other model. In all other cases modelFor returns nil.
 func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*fakellm.Server, error) {
 	name, src := o.llm, builtIn
 	if name == "" {
@@ -138,7 +138,8 @@ func (h *host) modelFor(o *prompting, p *agents.Profile, box agents.Sandbox) (*f
 	return model, openGates(model, script)
 }
 
-// chosen returns the agent's profile, and the agent's environment if an editor's settings define it, else nil.
+// chosen returns the agent's profile. If an editor's settings define the agent, it also returns the environment from
+// these settings, else nil.
 func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) {
 	if o.settings != "" {
 		p, env, err := fromSettings(o.settings, o.agent)
@@ -167,7 +168,7 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 	to.agent, to.command = name, command
 	of, err := to.speaks(h)
 	if h.protocol == "" && strings.HasPrefix(o.url, "http") {
-		of, err = aguiV1(), nil // with ACP, the scheme would be another
+		of, err = aguiV1(), nil // for an ACP agent, the URL would have another scheme
 	}
 	if err != nil {
 		return nil, nil, err
@@ -176,8 +177,8 @@ func (h *host) chosen(o *prompting) (*agents.Profile, map[string]string, error) 
 	return p, nil, err
 }
 
-// fromSettings returns an entry of agent_servers, with its environment unexpanded. It takes the entry called name, or
-// the first one with a command if name is "".
+// fromSettings returns an entry of agent_servers and its environment, without expanding variables. If name is "", it
+// returns the first entry that has a command.
 func fromSettings(file, name string) (*agents.Profile, map[string]string, error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -208,7 +209,8 @@ func fromSettings(file, name string) (*agents.Profile, map[string]string, error)
 		because(skipped))
 }
 
-// mcpServers returns the MCP servers in an editor's settings, in the format of a session request.
+// mcpServers returns the MCP servers in an editor's settings, in the format of the mcpServers field of a session
+// request.
 func mcpServers(file string, absolute func(string) string) ([]any, error) {
 	if file == "" {
 		return nil, nil
@@ -241,11 +243,11 @@ func mcpServers(file string, absolute func(string) string) ([]any, error) {
 	return servers, nil
 }
 
-// inTest matches variables that exist only in a test.
+// inTest matches references to variables that exist only in a test.
 var inTest = lazy.Regexp(`\$(LLM|WORK|HOME|TMP)\b`)
 
-// own returns the part of a profile's environment that applies outside of tests. It leaves out keys, which are dummies,
-// and variables that exist only in a test. With a local model it returns the whole environment.
+// own returns the part of a profile's environment that applies outside of tests. It omits keys, which are dummies,
+// and values that use test variables. With a local model it returns the whole environment.
 func own(p *agents.Profile, expanded []string, model bool) map[string]string {
 	env := map[string]string{}
 	values := &host{env: expanded}

@@ -58,7 +58,7 @@ func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Ag
 	if secrets := h.secrets(o.env...); secrets != nil {
 		s.Out, s.Err = secrets.Writer(s.Out), secrets.Writer(s.Err)
 	}
-	body, _ := json.Marshal(map[string]any{ // texts have a form
+	body, _ := json.Marshal(map[string]any{ // strings always have a JSON form
 		"threadId": process.NewRunID(), "runId": process.NewRunID(), "state": struct{}{}, "tools": []any{},
 		"messages": []any{map[string]any{"id": "1", "role": "user", "content": text}},
 		"context":  []any{}, "forwardedProps": struct{}{},
@@ -77,7 +77,7 @@ func (h *host) promptEndpoint(ctx context.Context, o *prompting, agent prompt.Ag
 	return s.verdict(ctx, o)
 }
 
-// stream shows the run of an endpoint.
+// stream prints the events of one run of an endpoint.
 type stream struct {
 	prompt.Screen
 	message string // id of the latest message shown
@@ -86,10 +86,10 @@ type stream struct {
 	names   map[string]string // names of tool calls, by id
 	args    map[string]string
 	problem string // why the run failed or the stream is invalid
-	end     string // value of endpoint.EndOf; "" if ctx ended first
+	end     string // result of endpoint.EndOf; "" if ctx ended first
 }
 
-// follow shows the answer to the post with Seq ref, until the answer or ctx ends.
+// follow prints the answer to the post with Seq ref. It returns when the answer or ctx ends.
 func (s *stream) follow(ctx context.Context, log *transcript.Transcript, ref int) {
 	s.names, s.args = map[string]string{}, map[string]string{}
 	for after := ref; ; {
@@ -144,7 +144,7 @@ func (s *stream) entry(e transcript.Entry) {
 	}
 }
 
-// say shows a piece of a message. Each message begins on a new line.
+// say prints a piece of the message with this id. Each message begins on a new line.
 func (s *stream) say(id, delta string) {
 	if id != "" && id != s.message {
 		s.breakLine()

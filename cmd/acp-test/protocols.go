@@ -41,34 +41,34 @@ import (
 // protocol is a protocol together with the functions and data that the commands need for it.
 type protocol struct {
 	*scenarios.Protocol
-	reference  string // name of the reference agent's profile
+	reference  string // name of the reference agent's profile for this protocol
 	recordings replay.Protocol
 	planner    func() *sweep.Planner     // nil if the protocol has no sweeps
 	generator  *sweep.Generator          // draws conversations
 	agent      func(r *rand.Rand) []byte // draws agent-side scenarios; nil if the protocol has none
 	reports    reports.Protocol
-	// read reads a recording. looks reports whether a file without this program's first line looks like a recording of
-	// this protocol. It is nil if the file cannot show that.
+	// read reads a recording. looks reports whether a file looks like a recording of this protocol if it lacks this
+	// program's header. looks is nil if frames of this protocol cannot be recognized.
 	read  func(io.Reader, func(transcript.Entry)) (*transcript.Transcript, error)
 	looks func(head []byte) bool
 	// front returns an HTTP endpoint for clients under test. It is nil if clients start the agent instead.
 	front func(script *serve.Script, recording, log *transcript.Transcript) *serve.Web
-	// convert makes a scenario from a recording and a model script. hasModel reports whether the recording itself has
-	// such a script. relaxed changes such a scenario so that its runs may end in any way.
+	// convert makes a scenario from a recording and a model script. hasModel reports whether the recording itself
+	// contains such a script. relaxed changes a converted scenario so that its turns may end in any way.
 	convert  func(t *transcript.Transcript, title string, model []byte) (*recordings.Converted, error)
 	hasModel func(t *transcript.Transcript) bool
 	relaxed  func(text []byte) []byte
-	// kind returns the kind of an update. It is nil if the text of an entry shows the kind.
+	// kind returns the kind of an update. It is nil if an entry's text already shows the kind.
 	kind func(e transcript.Entry) string
-	// fields returns descriptions of the members of messages, for the page. It is nil if there are none.
+	// fields returns descriptions of the members of messages, for the inspector page. It is nil if there are none.
 	fields func() inspector.Fields
 }
 
-// makers has one function per protocol, in the order of protocolNames. A new protocol needs one more entry.
+// makers has one constructor per protocol, in the order of protocolNames.
 var makers = []func() protocol{acpV1, acpV2, aguiV1}
 
-// protocols returns all protocols, the default first. Each has megabytes of rules, so a command that needs only one of
-// them loads only that one.
+// protocols returns all protocols; the first is the default. Each one loads megabytes of rules, so a command that
+// needs a single protocol should use protocolNamed.
 func protocols() []protocol {
 	return lists.Map(makers, func(protocol func() protocol) protocol { return protocol() })
 }
@@ -129,8 +129,8 @@ func readingWeb(in io.Reader, each func(transcript.Entry)) (*transcript.Transcri
 	return t, err
 }
 
-// protocolNames returns the names of the protocols. They are repeated here because most command lines, such as that of
-// an agent, must not load megabytes of rules.
+// protocolNames returns the names of the protocols. They are repeated here because most command lines, such as
+// starting an agent, must not load megabytes of rules.
 func protocolNames() []string { return []string{language.Default, acp.NameV2, agui.Name} }
 
 // suiteNames returns the names of all suites.
@@ -144,14 +144,14 @@ func protocolNamed(name string) (protocol, error) {
 	return protocol{}, oneOf("--protocol", "protocol", name, protocolNames())
 }
 
-// protocolIn returns the protocol of a recording: the one in --protocol, else the one in a transcript's first line,
-// else the first protocol that fits the frames at the beginning. In a recorded session the frames decide, because its
-// first line was written before the two sides agreed on a version.
+// protocolIn returns the protocol of a recording: the one in --protocol, else the one in a transcript's header, else
+// the first one that fits the frames at the beginning. The header of a recorded session is ignored, because it was
+// written before the two sides agreed on a version.
 func (h *host) protocolIn(in *bufio.Reader) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
-	head, _ := in.Peek(beginning) // the caller's reader reports the error
+	head, _ := in.Peek(beginning) // the caller's next read reports the error
 	line, _, _ := bytes.Cut(head, []byte("\n"))
 	if v, err := wire.Parse(line); err == nil && v.Get("acp-test").Exists() &&
 		(v.Get("scenario").Exists() || !v.Get("protocol").Is(acpV1().Version)) {
@@ -165,15 +165,15 @@ func protocolThat(fits func(protocol) bool) protocol {
 	return protocols()[max(slices.IndexFunc(protocols(), fits), 0)]
 }
 
-// beginning is how many bytes of a recording are examined.
+// beginning is how many bytes of a recording are examined to recognize its protocol.
 const beginning = 32 << 10
 
-// looking returns the protocol whose frames the beginning of a recording has.
+// looking recognizes a protocol by the first frames of a recording. It returns the default protocol if none fits.
 func looking(head []byte) protocol {
 	return protocolThat(func(p protocol) bool { return p.looks != nil && p.looks(head) })
 }
 
-// judge returns the judge of recordings of the protocol.
+// judge returns the judge for recordings of the protocol.
 func (p protocol) judge(severity string) replay.Judge {
 	return replay.Judge{Protocol: p.recordings, Rules: p.Rules, Severity: severity, Text: p.Canonical}
 }
@@ -221,7 +221,7 @@ func (o *options) subject(h *host, of protocol) (*agents.Profile, error) {
 	return &served, nil
 }
 
-// sent returns the headers of a profile, together with those of the command line.
+// sent returns the HTTP headers in also, together with those of --header, which take precedence.
 func (o *options) sent(also map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, also)
@@ -232,19 +232,20 @@ func (o *options) sent(also map[string]string) map[string]string {
 	return all
 }
 
-// protocolVersion returns the protocol for the version in a recording's header.
+// protocolVersion returns the protocol with the version in a recording's header. It returns the default protocol if
+// none has that version.
 func protocolVersion(version string) protocol {
 	return protocolThat(func(p protocol) bool { return p.Version == version })
 }
 
-// speaks returns the protocol of a run: the one in --protocol, else the one of the agent's profile, else the one of the
-// first scenario.
+// speaks returns the protocol of a run: the one in --protocol, else the one in the agent's profile, else the one of
+// the first scenario.
 func (o *options) speaks(h *host) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)
 	}
 	if o.agent != "" && o.settings == "" {
-		// The code that uses the profile reports its errors.
+		// An error is ignored here: the code that uses the profile reports it.
 		if p, err := agents.Find(o.agent); err == nil && p.Protocol != "" {
 			return protocolNamed(p.Protocol)
 		}
@@ -252,19 +253,19 @@ func (o *options) speaks(h *host) (protocol, error) {
 	return h.protocolOfPaths(o.paths)
 }
 
-// protocolOfPaths returns the protocol in --protocol, or else the protocol of the first scenario.
+// protocolOfPaths returns the protocol in --protocol, or else the protocol of the first scenario file.
 func (h *host) protocolOfPaths(paths []string) (protocol, error) {
-	files, _ := acp.V1().Files(paths...) // Load reports what is wrong with paths
+	files, _ := acp.V1().Files(paths...) // Load reports errors in paths
 	if h.protocol != "" || len(files) == 0 {
 		return protocolNamed(h.protocol)
 	}
 	return h.protocolOfFile(files[0])
 }
 
-// protocolOfFile returns the protocol in --protocol, or else the first protocol that a scenario in the file names.
+// protocolOfFile returns the protocol in --protocol, or else the first protocol that the scenario file names.
 func (h *host) protocolOfFile(name string) (protocol, error) {
 	src, err := os.ReadFile(name)
-	if h.protocol != "" || err != nil { // Load says what is wrong with the file
+	if h.protocol != "" || err != nil { // Load reports the error
 		return protocolNamed(h.protocol)
 	}
 	tree, _ := script.Parse(name, src)

@@ -34,7 +34,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// recording are the flags of record.
+// recording holds the flags of record.
 type recording struct {
 	out, live, llm     string
 	url, listen        string
@@ -87,7 +87,7 @@ func recordCommand(h *host) *cobra.Command {
 	return c
 }
 
-// check returns an error if a flag or a word does not fit the other flags.
+// check returns an error if the flags or the agent's command do not fit together.
 func (o *recording) check(c *cobra.Command, args []string) error {
 	if o.ring == "" && o.install.in != "" {
 		o.ring = defaultRing
@@ -119,7 +119,8 @@ func (o *recording) check(c *cobra.Command, args []string) error {
 }
 
 func (h *host) record(o *recording, argv []string) (err error) {
-	// All signals go to the agent. A broken pipe is returned as an error, and does not end this process.
+	// All signals are forwarded to the agent. SIGPIPE is caught so that a broken pipe becomes an error instead of ending
+	// this process.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, append(passedOn(), syscall.SIGPIPE)...)
 	defer signal.Stop(signals)
@@ -153,14 +154,14 @@ func (h *host) record(o *recording, argv []string) (err error) {
 			return err
 		}
 		env = pointed(env, recorder.URL())
-		_, stop := keepScript(recorder, log, scriptOf(file)) // errors are reported at the end: the session goes on
+		_, stop := keepScript(recorder, log, scriptOf(file)) // errors are reported at the end, because the session goes on
 		defer func() { err = errors.Join(err, stop()) }()
 	}
 	whole, err := filepath.Abs(file)
 	if err != nil {
 		return err
 	}
-	home, _ := h.getenv("HOME") // none is noted then
+	home, _ := h.getenv("HOME") // without a HOME, the recording notes none
 	proxy := replay.Proxy{
 		Judge: acpV1().judge(""),
 		Home:  home, NoFiles: o.noFiles || o.maskText, Model: o.llm != "",
@@ -174,9 +175,9 @@ func (h *host) record(o *recording, argv []string) (err error) {
 		gone, release = h.inRing(o, &proxy, file)
 	}
 	before := log.Len()
-	// This is not the command's context, because a signal goes to the agent, which may survive it.
+	// The context is not the command's: a signal is forwarded to the agent, which may survive it.
 	exit, err := proxy.Run(context.Background())
-	ran = log.Len() > before+1 // the note about the recording's file does not count
+	ran = log.Len() > before+1 // the note with the recording's file name does not count
 	told()
 	gone(exit)
 	switch {
@@ -188,8 +189,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 	return ended(exit.Code)
 }
 
-// recordingLog returns the transcript of a recording and the name of its file. Each entry is written before its frame
-// is passed on.
+// recordingLog returns the transcript of a recording and the name of its file. The transcript writes each entry to
+// the file before the frame is forwarded.
 func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcript.Transcript, string, error) {
 	redaction := replay.Redaction{Protocol: of.recordings, Env: h.env, KeepText: o.keepText, MaskText: o.maskText}
 	for _, p := range o.redact {
@@ -215,7 +216,8 @@ func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcrip
 	return log, file, err
 }
 
-// reserve creates the empty file of a recording, which only the user may read.
+// reserve creates an empty file for a recording, readable only by the user. If out is a folder, it chooses the name;
+// if out exists, it adds a number.
 func reserve(out, agent string) (string, error) {
 	info, err := os.Stat(out)
 	if err == nil && info.IsDir() || strings.HasSuffix(out, "/") {
@@ -240,7 +242,8 @@ func reserve(out, agent string) (string, error) {
 	}
 }
 
-// live returns the writer for findings, or nil if to is "".
+// live returns the writer for findings during the session. to is "stderr" or the path of a Unix socket; "" returns
+// nil.
 func (h *host) live(to string) (io.Writer, error) {
 	switch to {
 	case "":
@@ -269,7 +272,8 @@ func providers() []provider {
 	}
 }
 
-// upstreams returns the addresses to which the recorder forwards the agent's model requests.
+// upstreams returns the addresses to which the recorder forwards the agent's model requests. The url "environment"
+// selects the addresses in the user's environment, or else those of the vendors.
 func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordConfig {
 	c := fakellm.RecordConfig{Transcript: log, Transport: wayOut()}
 	if url != "environment" {
@@ -286,8 +290,8 @@ func (h *host) upstreams(url string, log *transcript.Transcript) fakellm.RecordC
 	return c
 }
 
-// pointed returns env with the base URLs of all providers set to url. Each variable occurs only once, because runtimes
-// differ in which of two equal names they use.
+// pointed returns env with the base URLs of all providers set to url. Each variable occurs only once, because
+// runtimes treat duplicates differently.
 func pointed(env []string, url string) []string {
 	values := map[string]string{}
 	for _, p := range providers() {
@@ -296,7 +300,7 @@ func pointed(env []string, url string) []string {
 	return replaced(env, values)
 }
 
-// notAsked is the code of the note that the agent sent no model request through the recorder.
+// notAsked is the code of a note in a recording: the agent sent no model request through the recorder.
 const notAsked = "model-not-asked"
 
 // tell prints a message to the user of the editor, and logs it in the recording.
@@ -305,7 +309,7 @@ func (h *host) tell(log *transcript.Transcript, code, text string) {
 	log.Event(0, transcript.Note, transcript.Noted, "", map[string]any{"code": code, "text": text})
 }
 
-// tellVendors tells the user which requests go to a vendor's default address, because no variable sets another one.
+// tellVendors warns the user that model requests go to a vendor's default address if no variable sets another one.
 func (h *host) tellVendors(log *transcript.Transcript) {
 	var unset []string
 	for _, p := range providers() {
@@ -319,8 +323,8 @@ func (h *host) tellVendors(log *transcript.Transcript) {
 	}
 }
 
-// watchModel counts the requests to the model. The caller calls end at the end of the recording. It warns if the editor
-// sent a prompt but no model request came.
+// watchModel watches for model requests. The caller must call end when the recording ends. end warns the user if the
+// editor sent a prompt but no model request came.
 func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 	var prompted, asked atomic.Bool
 	p := recordings.V1()
@@ -345,15 +349,15 @@ func (h *host) watchModel(log *transcript.Transcript) (end func()) {
 	}
 }
 
-// neverAsked reports whether a recording notes that its agent sent no model request through the recorder.
+// neverAsked reports whether a recording contains the note that the agent sent no model request through the recorder.
 func neverAsked(t *transcript.Transcript) bool {
 	return lists.Any(t.All(), func(e transcript.Entry) bool {
 		return e.Kind == transcript.Noted && e.JSON().Get("code").Is(notAsked)
 	})
 }
 
-// recordWeb records the traffic between clients and a server until it is interrupted. A URL with the scheme ws is ACP,
-// because an AG-UI endpoint has no WebSockets.
+// recordWeb records the traffic between clients and a server until it is interrupted. The default protocol is AG-UI.
+// For a URL with the scheme ws it is ACP, because AG-UI does not use WebSockets.
 func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
 	usual, at := agui.Name, o.url
 	if socket, ok := strings.CutPrefix(at, "ws"); ok {
@@ -395,7 +399,7 @@ func (h *host) recordWeb(ctx context.Context, o *recording) (err error) {
 	return nil
 }
 
-// serveHTTP serves clients on this machine until the context ends. It then ends without waiting for open requests.
+// serveHTTP serves clients on this machine until ctx ends. It does not wait for open requests.
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: loopback.Guard(handler), ReadHeaderTimeout: 30 * time.Second}
 	defer context.AfterFunc(ctx, func() { server.Close() })()

@@ -24,7 +24,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// reducing are the flags of reduce.
+// reducing holds the flags of reduce.
 type reducing struct {
 	options
 	cause, to, issue, llm string // to is the file for the result
@@ -103,7 +103,7 @@ func (h *host) reduce(c *cobra.Command, o *reducing) error {
 }
 
 // toReduce returns the scenario to reduce, its protocol, and the rule that the agent broke in the recording. The rule
-// is "" if the agent broke none or if the file is a scenario.
+// is "" if the agent broke none, or if file is a scenario instead of a recording.
 func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cause string, err error) {
 	if strings.HasSuffix(file, ".txtar") {
 		if of, err = o.speaks(h); err == nil {
@@ -137,7 +137,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 		return of, nil, "", err
 	}
 	if of.hasModel(t) && o.llm == "" {
-		model = nil // its script also has the places where the editor acted
+		model = nil // the recording's own script also marks where the editor acted
 	}
 	made, err := of.convert(t, "Reduced.", model)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *host) toReduce(o *reducing, file string) (of protocol, text []byte, cau
 	return of, text, cause, nil
 }
 
-// reduced writes the result and prints a summary.
+// reduced writes the reduced scenario and prints a summary.
 func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep.Reduced, began time.Time) error {
 	finding := findingOf(made)
 	again := []string{"acp-test", "run", o.to}
@@ -192,7 +192,7 @@ func (h *host) reduced(o *reducing, of protocol, e *scenarios.Engine, made sweep
 	return nil
 }
 
-// findingOf returns the finding that a result reproduces.
+// findingOf returns the finding that the reduced scenario reproduces.
 func findingOf(made sweep.Reduced) results.Finding {
 	shows := func(f results.Finding) bool { return f.Rule == made.Cause }
 	if f, ok := lists.Find(made.Result.Findings, shows); ok {

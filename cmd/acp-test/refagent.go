@@ -59,7 +59,7 @@ func refagentCommand(h *host) *cobra.Command {
 	c.Flags().StringVar(&a.listen, "listen", "", "serve ACP over HTTP and WebSocket at `HOST:PORT`")
 	c.Flags().StringVar(&a.web, "ag-ui", "", "serve AG-UI over HTTP at `HOST:PORT`")
 	c.Flags().BoolVar(&second, "second", false, "the former name of --protocol acp-v2")
-	_ = c.Flags().MarkHidden("second") // it is there
+	_ = c.Flags().MarkHidden("second") // the flag exists
 	c.Flags().StringVar(&a.fault, "fault", "", "run with one deliberate fault, by `NAME`")
 	c.Flags().BoolVar(&a.listFaults, "faults", false, "list the faults")
 	c.Flags().StringSliceVar(&a.liberties, "liberty", nil, "with a legal habit of other agents, by `NAME` (repeatable)")
@@ -74,7 +74,7 @@ func refagentCommand(h *host) *cobra.Command {
 
 // referenceAgent serves clients until the input ends or the command is interrupted.
 func (h *host) referenceAgent(c *cobra.Command, a reference) error {
-	var ways []string // faults and liberties of the server
+	var ways []string // faults and liberties of the server, not of the agent
 	if a.listen != "" {
 		ways = a.ways()
 	}
@@ -88,7 +88,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		if err != nil {
 			return err
 		}
-		// Like a fault, a real agent's behavior may override the rules of the reference agent; a liberty may not.
+		// A real agent's behavior may override the rules of the reference agent, as a fault does. A liberty may not.
 		f, broken = faults.Fault{Mutation: guise.Mutation}, true
 		guise.Mutation = &mutation.Mutation{}
 		taken = append(taken, guise)
@@ -110,7 +110,7 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		one := o
 		one.In, one.Out = in, out
 		if broken {
-			one.Hooks = f.Hooks() // each connection needs its own
+			one.Hooks = f.Hooks() // each connection needs its own hooks
 		}
 		return refagent.Run(ctx, one)
 	}
@@ -127,7 +127,8 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 	return nil
 }
 
-// ways removes the fault and the liberties of a server from a and returns their names. a keeps those of an agent.
+// ways moves the fault and the liberties of a network server out of a, and returns their names. Those of an agent
+// stay in a.
 func (a *reference) ways() (names []string) {
 	if f, ok := faults.Find(faults.Network, a.fault); ok {
 		names, a.fault = append(names, f.Name), ""
@@ -159,7 +160,7 @@ func (h *host) guise(name string) (liberties.Liberty, error) {
 	return one[0], nil
 }
 
-// guised returns the recording of a real agent. name is the name of its profile or of a file.
+// guised returns the recording of a real agent. name is an agent whose recording this program contains, or a file.
 func (h *host) guised(name string) (*transcript.Transcript, error) {
 	if in := obedient.Recording(name); in != nil {
 		return replay.Read(recordings.V1(), bytes.NewReader(in), nil)
@@ -172,10 +173,10 @@ func (h *host) guised(name string) (*transcript.Transcript, error) {
 	return t, err
 }
 
-// envTokens is the environment variable with the bearer tokens of a server, separated by commas.
+// envTokens is the environment variable with the bearer tokens that a server accepts, separated by commas.
 const envTokens = "ACP_TEST_REFAGENT_TOKENS"
 
-// differs returns an error if the protocol's reference agent lacks a given fault or liberty.
+// differs returns an error if the protocol's reference agent has no such fault or liberty.
 func differs(protocol, fault string, names []string) error {
 	lists := "acp-test refagent"
 	if protocol != faults.ACPv1 {
@@ -192,7 +193,7 @@ func differs(protocol, fault string, names []string) error {
 	return nil
 }
 
-// named is a fault or a liberty.
+// named is a fault or a liberty. Line returns the parts of its line in a list.
 type named interface {
 	Line() (name, requirement, summary string)
 }
@@ -208,7 +209,7 @@ func namesOf[T named](list []T) (names []string) {
 func faultNames() []string   { return namesOf(faults.All(faults.ACPv1)) }
 func libertyNames() []string { return namesOf(liberties.All(faults.ACPv1)) }
 
-// listDifferences lists the faults or the liberties of a protocol.
+// listDifferences prints the faults or the liberties of a protocol's reference agent.
 func (h *host) listDifferences(a reference) error {
 	w := tabwriter.NewWriter(h.out, 0, 0, 2, ' ', 0)
 	line := func(one named) {

@@ -30,7 +30,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// replaying are the flags of replay.
+// replaying holds the flags of replay.
 type replaying struct {
 	mode, against, llm, files string
 	speed                     float64
@@ -96,7 +96,7 @@ type playing struct {
 	recording, log *transcript.Transcript
 }
 
-// player plays a recording once. lacking lists things that the recording lacks, and how the user can supply them.
+// player plays a recording once. lacking lists what the recording lacks and how the user can supply it.
 type player func(ctx context.Context, p playing) (res results.Result, lacking []string, err error)
 
 func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
@@ -145,7 +145,7 @@ func (h *host) replay(ctx context.Context, o *options, r *replaying) error {
 	return h.conclude(&run, o.reports, o.verbose, o.env...)
 }
 
-// replayOnce replays a recording once. It writes the transcript into its own folder below the folder of the run.
+// replayOnce replays a recording once. It writes the transcript into a subfolder of the run's folder.
 func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, play player, file string,
 	n int) (res results.Result, lacking []string, err error) {
 	recording, _, err := h.recordingOf(file)
@@ -179,7 +179,7 @@ func (h *host) replayOnce(ctx context.Context, o *options, run *results.Run, pla
 	return res, lacking, err
 }
 
-// toAgent returns a player that starts an agent for each recording and plays the recording to it.
+// toAgent returns a player for ACP recordings. It starts a new agent for each playback.
 func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protocol) (results.Agent, player, error) {
 	var about results.Agent
 	if o.url != "" {
@@ -210,7 +210,7 @@ func (h *host) toAgent(ctx context.Context, o *options, r *replaying, of protoco
 		}, nil
 }
 
-// spoken returns the protocol of the recordings for one agent. It returns an error if they have different protocols.
+// spoken returns the protocol of the recordings. It returns an error if they have different protocols.
 func (h *host) spoken(files []string) (of protocol, err error) {
 	for i, file := range files {
 		_, its, err := h.recordingOf(file)
@@ -227,7 +227,8 @@ func (h *host) spoken(files []string) (of protocol, err error) {
 	return of, nil
 }
 
-// oneReplay is one playback of a recording to an agent in its own directories.
+// oneReplay is one playback of a recording to an agent. The agent has directories that it shares with no other
+// playback.
 type oneReplay struct {
 	playing
 	*host
@@ -276,7 +277,8 @@ func (x *oneReplay) play(ctx context.Context) (res results.Result, lacking []str
 	return res, x.at.lacking, err
 }
 
-// playable returns an error if the recording cannot be replayed to a new agent.
+// playable returns an error if the recording contains no action of an editor, or a session that a new agent cannot
+// load.
 func (x *oneReplay) playable() error {
 	if !replay.Acts(x.recording) {
 		return fmt.Errorf("%s: the recording has no action of an editor, so there is nothing to replay", x.file)
@@ -289,7 +291,7 @@ func (x *oneReplay) playable() error {
 	return nil
 }
 
-// prepare fills in x.job: how to play the recording, and the text that the result must match.
+// prepare sets x.job: how to play the recording, and the text that the result must match.
 func (x *oneReplay) prepare() error {
 	r, box := x.flags, x.at.box
 	x.job = replay.Replay{ID: x.id, File: x.file, Log: x.log, Judge: x.of.judge(x.options.severity), Beside: x.at.beside,
@@ -326,7 +328,8 @@ func (x *oneReplay) start(ctx context.Context, conn int) (*mockclient.Agent, err
 	return mockclient.Start(ctx, x.log, conn, c)
 }
 
-// toEndpoint returns a player that sends the recorded posts of front ends to an endpoint, and judges the answers.
+// toEndpoint returns a player for AG-UI recordings. It sends the recorded posts to a running endpoint and judges the
+// answers.
 func (h *host) toEndpoint(_ context.Context, o *options, _ *replaying, of protocol) (results.Agent, player, error) {
 	about := results.Agent{Profile: "endpoint", Title: o.url}
 	if o.url == "" {
@@ -359,10 +362,10 @@ func replayPosts(ctx context.Context, target *url.URL, p playing) error {
 	}
 	tap := endpoint.NewTap(target, p.log)
 	server := &http.Server{Handler: loopback.Guard(tap), ReadHeaderTimeout: 30 * time.Second}
-	go func() { _ = server.Serve(listener) }() // it ends by Close
+	go func() { _ = server.Serve(listener) }() // Serve returns after Close
 	err = endpoint.Again(ctx, p.recording, "http://"+listener.Addr().String()+"/")
 	if err == nil {
-		tap.Wait() // a hang-up may still be on its way to the log
+		tap.Wait() // the end of a connection may not be in the log yet
 	}
 	server.Close()
 	tap.Wait()

@@ -94,7 +94,7 @@ func (h *host) merge(files []string, out string, asked []string, quiet bool) err
 	return h.concluded(console, whole, asked)
 }
 
-// within reports whether a path is the folder itself or lies below it.
+// within reports whether name is the folder itself or a path below it.
 func within(folder, name string) bool {
 	a, err1 := filepath.Abs(folder)
 	b, err2 := filepath.Abs(name)
@@ -103,8 +103,8 @@ func within(folder, name string) bool {
 		!strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// member returns name if it is a file. If name is a folder, it returns the path of file in it. If the folder lacks that
-// file, the error suggests one that the user may mean.
+// member returns name if it is not a folder. If name is a folder, it returns the path of file in that folder. If the
+// folder has no such file, the error suggests a similar one.
 func member(name, file string) (string, error) {
 	if !exists(name, true) {
 		return name, nil
@@ -120,7 +120,7 @@ func member(name, file string) (string, error) {
 	return "", fmt.Errorf("%s: this folder holds no %s%s", folder, file, instead)
 }
 
-// readResults reads the results.json at the path name, which may be its folder. It sets Out to that folder, because the
+// readResults reads a results.json. name is its path or that of its folder. It sets Out to that folder, because the
 // artifacts are there even if another machine wrote the file.
 func readResults(name string) (results.Run, error) {
 	name, err := member(name, "results.json")
@@ -140,8 +140,8 @@ func readResults(name string) (results.Run, error) {
 	return run, err
 }
 
-// collect copies the files of a part's scenarios, and returns the names of missing files. The names come from a file.
-// So collect opens both folders as roots that no name can escape.
+// collect copies the files of the scenarios in one part of a run. It returns the names of missing files. It opens
+// both folders as roots that no file name can escape, because the names come from an untrusted file.
 func collect(part results.Run, out string) (missing []string, err error) {
 	from, err := os.OpenRoot(part.Out)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// repository describes the agent in a folder, as far as the folder's files show it. Unknown values are zero.
+// repository describes the agent in a folder, as far as the folder's files reveal it. Unknown values are zero.
 type repository struct {
 	Language string   // node, python, rust or go
 	Name     string   // name of the agent
@@ -25,13 +25,13 @@ type repository struct {
 	CI string // name of the CI system in ciFiles
 }
 
-// Downloads names the files that a package manager fetches. CI systems keep them from run to run.
+// Downloads describes the files that a package manager fetches. CI systems cache them between runs.
 type Downloads struct {
 	Variable, Cache string // variable for the cache folder, and the folder
 	Lock            string // the lock file that lists the downloads
 }
 
-// languages has, for each language, the values for CI files and the lines for .gitignore.
+// languages maps a language to its values for CI files and its lines for .gitignore.
 var languages = map[string]struct{ image, action, with, ignore string }{
 	"node":   {"node:22", "actions/setup-node@v4", "{node-version: 22}", "node_modules/\n"},
 	"python": {"python:3.13", "actions/setup-python@v5", `{python-version: "3.13"}`, ".venv/\n__pycache__/\n"},
@@ -44,7 +44,7 @@ type recipe struct {
 	repository
 	source
 	Image, Action, With string
-	Keeps               bool // the setup action keeps downloads by itself
+	Keeps               bool // the setup action caches downloads by itself
 }
 
 func (r repository) recipe(from source) recipe {
@@ -56,7 +56,7 @@ func (r repository) recipe(from source) recipe {
 	return fill
 }
 
-// look reads the files of a repository. It ignores files that cannot be read.
+// look describes the repository in dir, from the files there. It ignores files that cannot be read.
 func look(dir string) repository {
 	r := repository{CI: ciOf(dir)}
 	for _, read := range []func(*repository, string){nodeOf, pythonOf, rustOf, goOf} {
@@ -67,8 +67,8 @@ func look(dir string) repository {
 	return r
 }
 
-// nodeOf reads package.json: the agent is the program that it installs, else its script acp or start, else its main
-// file.
+// nodeOf reads package.json. The agent is the program that the package installs, else its script acp or start, else
+// its main file.
 func nodeOf(r *repository, dir string) {
 	var p struct {
 		Name    string
@@ -80,7 +80,7 @@ func nodeOf(r *repository, dir string) {
 	if err != nil || json.Unmarshal(src, &p) != nil {
 		return
 	}
-	r.Language, r.Name = "node", path.Base(p.Name) // without its scope
+	r.Language, r.Name = "node", path.Base(p.Name) // without the package's scope
 	manager := "npm"
 	r.Build = []string{"npm install"}
 	for _, by := range []struct {
@@ -123,7 +123,7 @@ func nodeOf(r *repository, dir string) {
 	}
 }
 
-// pythonOf reads pyproject.toml: the agent is the first of its scripts, else its module.
+// pythonOf reads pyproject.toml. The agent is the first of the project's scripts, else the project's module.
 func pythonOf(r *repository, dir string) {
 	var p struct {
 		Project struct {
@@ -153,7 +153,7 @@ func pythonOf(r *repository, dir string) {
 	}
 }
 
-// rustOf reads Cargo.toml: the agent is the first of its programs, else the package.
+// rustOf reads Cargo.toml. The agent is the first binary of the package, else the package itself.
 func rustOf(r *repository, dir string) {
 	var p struct {
 		Package struct{ Name string }
@@ -175,7 +175,7 @@ func rustOf(r *repository, dir string) {
 	}
 }
 
-// goOf reads go.mod. The agent is the program in the folder, else the only program in cmd.
+// goOf reads go.mod. The agent is the program in the root folder, else the only program in cmd.
 func goOf(r *repository, dir string) {
 	if !has(dir, "go.mod") {
 		return
@@ -194,7 +194,7 @@ func goOf(r *repository, dir string) {
 	}
 }
 
-// hosts maps parts of a remote repository's URL to CI systems.
+// hosts maps part of a remote's URL to the CI system of that host.
 var hosts = []struct{ url, ci string }{
 	{"github.com", "github"}, {"gitlab", "gitlab"}, {"dev.azure.com", "azure"}, {"visualstudio.com", "azure"},
 	{"codeberg.org", "forgejo"}, {"forgejo", "forgejo"}, {"gitea", "forgejo"},
@@ -202,7 +202,8 @@ var hosts = []struct{ url, ci string }{
 
 var origins = lazy.Regexp(`(?m)^\s*url\s*=\s*(.+)$`)
 
-// ciOf returns the CI system whose files are in a folder, or else the CI system of the host of its remote origin.
+// ciOf returns the CI system whose files are in dir. Without such files, it returns the CI system of the Git remote's
+// host.
 func ciOf(dir string) string {
 	for _, has := range []struct{ file, ci string }{
 		{".github/workflows", "github"}, {".gitlab-ci.yml", "gitlab"}, {"Jenkinsfile", "jenkins"},

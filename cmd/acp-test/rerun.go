@@ -25,7 +25,7 @@ func rerun(c *cobra.Command) func(id string) string {
 	}
 }
 
-// rerunFile returns a command line that runs a file with the settings of a sweep.
+// rerunFile returns a command line that runs a scenario file with the settings of a sweep.
 func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 	words := append([]string{"acp-test", "run"}, again(c, "points", "actions", "max", "sessions", "again",
 		"confirm", "repro", "reuse", "suite", "baseline", "strict")...)
@@ -39,7 +39,8 @@ func rerunFile(c *cobra.Command, engine *scenarios.Engine, file string) string {
 	return quoted(spoken(words))
 }
 
-// again returns the flags with which another command line repeats this one. It leaves out the unwanted flags.
+// again returns the flags of this command line that also apply to a rerun. It omits those in unwanted, and flags that
+// make sense only once, such as --report.
 func again(c *cobra.Command, unwanted ...string) (words []string) {
 	once := append(unwanted, "run", "tag", "jobs", "repeat", "until-fail", "fail-fast", "shard", "durations",
 		"out", "report", "verbose", "quiet", "update", "golden-required", "list", "baseline-write", "against", "watch",
@@ -67,7 +68,7 @@ func again(c *cobra.Command, unwanted ...string) (words []string) {
 
 var harmlessWord = lazy.Regexp(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// quoted returns a command line for a POSIX shell.
+// quoted returns a command line with the words quoted for a POSIX shell.
 func quoted(words []string) string {
 	return strings.Join(lists.Map(words, func(w string) string {
 		if harmlessWord().MatchString(w) {
@@ -77,7 +78,7 @@ func quoted(words []string) string {
 	}), " ")
 }
 
-// atDash splits the words of a command line at --. ours are the words before it, agent the words after it.
+// atDash splits the words of a command line at --: ours come before it, agent after it. Without --, agent is nil.
 func atDash(c *cobra.Command, args []string) (ours, agent []string) {
 	if dash := c.ArgsLenAtDash(); dash >= 0 {
 		return args[:dash], args[dash:]

@@ -20,14 +20,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// restored is the environment of a recorded agent, set up again in other directories.
+// restored is the environment of a recorded agent, recreated in new directories.
 type restored struct {
 	recording *transcript.Transcript
 	box       agents.Sandbox
 	renamed   [][2]string // pairs of recorded addresses and paths, and their replacements
-	beside    [2]string   // the recorded parent of the workspace and its replacement, if it moves
+	beside    [2]string   // the recorded parent of the workspace and its replacement; empty if the parent does not move
 	set       map[string]string
-	lacking   []string // sentences about things that are missing, or withheld from the agent
+	lacking   []string // sentences for the user about things that are missing or withheld from the agent
 	closers   []io.Closer
 	root      string                    // the parent of the replay's directories
 	web       map[string]*canary.Server // HTTP servers that replace recorded MCP servers, by name
@@ -38,10 +38,11 @@ func (r *restored) Close() error {
 	return errors.Join(lists.Map(r.closers, io.Closer.Close)...)
 }
 
-// furnish creates the directories of a replay and the files of the workspace. They come from the folder files, or from
-// the recording if files is "". If the recording is not trusted, the agent gets nothing that it could start or contact.
+// furnish creates the directories of a replay and the files of its workspace. It copies them from the folder files
+// or, if files is "", from the recording. If the recording is not trusted, the agent gets nothing that it could start
+// or contact.
 func (h *host) furnish(root string, recording *transcript.Transcript, files string, trusted bool) (*restored, error) {
-	// The folder is called like that of a run, because some agents show the name and their profiles mask it.
+	// The folder is named like that of a run. Some agents print this name, and their profiles mask it.
 	root, err := os.MkdirTemp(root, "acp-test-run-")
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 		return nil, errors.Join(err, r.Close())
 	}
 	work, home := replay.Directories(recordings.V1(), recording)
-	// Files next to the workspace move with it, but folders of the system do not.
+	// Files next to the workspace move with it, unless its parent is a system folder.
 	if beside := filepath.Dir(work); beside != home && strings.Count(beside, "/") > 1 {
 		r.beside = [2]string{beside, dirs.Root}
 		r.renamed = append(r.renamed, r.beside)
@@ -104,8 +105,8 @@ func (h *host) furnish(root string, recording *transcript.Transcript, files stri
 	return r, nil
 }
 
-// serveMCP replaces the recorded canaries, which are MCP servers, with new ones. It records their new commands, tokens
-// and addresses.
+// serveMCP replaces the recorded canaries (acp-test's own MCP servers) with new ones. It adds the new commands,
+// tokens and addresses to r.renamed.
 func (r *restored) serveMCP(trusted bool) error {
 	for _, s := range recordings.Servers(r.recording) {
 		switch {
@@ -127,7 +128,7 @@ func (r *restored) serveMCP(trusted bool) error {
 	return nil
 }
 
-// overHTTP returns the HTTP canary with a name, and starts it if necessary.
+// overHTTP returns the HTTP canary with this name. It starts the canary on the first call.
 func (r *restored) overHTTP(name string) (*canary.Server, error) {
 	if r.web[name] == nil {
 		server, err := canary.Start(r.token())
@@ -140,17 +141,17 @@ func (r *restored) overHTTP(name string) (*canary.Server, error) {
 	return r.web[name], nil
 }
 
-// lack adds a sentence about something that the recording lacks, unless it was already added.
+// lack adds a sentence about something that the recording lacks. It ignores a sentence that is already in the list.
 func (r *restored) lack(format string, args ...any) {
 	what := printable.Line(fmt.Sprintf(format, args...), 300)
 	r.lacking = lists.With(r.lacking, what)
 }
 
-// token returns the token that the canary of the recorded run returned.
+// token returns the secret that the canary's tool returned in the recorded run.
 func (r *restored) token() string { return canary.Token(r.recording.Header().Seed) }
 
-// serveModel starts the model of a replay. It serves the script in the file called script, else the recorded script,
-// else the script next to the recording.
+// serveModel starts the model server of a replay. It serves the script in the file script. If script is "", it serves
+// the recorded script, or else the script file next to the recording.
 func (r *restored) serveModel(job *replay.Player, script, file string, p *agents.Profile,
 	log *transcript.Transcript) error {
 	var src []byte
@@ -204,7 +205,7 @@ func (r *restored) serveModel(job *replay.Player, script, file string, p *agents
 		_, err := model.Release(gate)
 		return err
 	}
-	if job.Gates == nil { // nobody else would release the script's own gates
+	if job.Gates == nil { // nothing else would release the script's gates
 		return openGates(model, parsed)
 	}
 	return nil

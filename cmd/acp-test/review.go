@@ -44,15 +44,15 @@ func reviewCommand(h *host) *cobra.Command {
 	return c
 }
 
-// change is a golden that a run would change.
+// change is a golden that differs from the text of a run.
 type change struct {
 	id     string
 	state  string // new, changed or gone
-	text   string // text that the run shows; "" if the scenario no longer applies
+	text   string // text of the run; "" if the scenario no longer applies
 	pieces []golden.Piece
 }
 
-// cause returns the changed words, without their place, as a key that is equal for similar changes.
+// cause returns the changed words without their position. Similar changes have the same cause.
 func (c change) cause() string {
 	var b strings.Builder
 	for _, p := range c.pieces {
@@ -124,11 +124,11 @@ func (h *host) review(name, dir string, accept []string) error {
 	return nil
 }
 
-// goldensOf returns the folder of a run's goldens in a store.
+// goldensOf returns the name of the folder in a store that contains the goldens of a run's agent.
 func goldensOf(run results.Run) string { return cmp.Or(run.Agent.Goldens, run.Agent.Profile) }
 
-// changesOf returns the goldens that a run would change. left names the scenarios that it leaves out because something
-// else failed in them.
+// changesOf returns the goldens that differ from a run. left lists scenarios whose goldens it omits because they also
+// failed for another reason.
 func changesOf(run results.Run, store golden.Store) (changes []change, left []string, err error) {
 	texts := canonicalTexts(run)
 	if slices.ContainsFunc(run.Results, func(r results.Result) bool {
@@ -166,7 +166,8 @@ func changesOf(run results.Run, store golden.Store) (changes []change, left []st
 	return changes, left, nil
 }
 
-// acceptFitting accepts the changes whose scenario matches one of the globs.
+// acceptFitting accepts the changes whose scenario matches one of the globs. It returns an error for a glob that
+// matches none.
 func acceptFitting(changes []change, decided []rune, globs []string) error {
 	for _, g := range globs {
 		fits := false
@@ -184,10 +185,10 @@ func acceptFitting(changes []change, decided []rune, globs []string) error {
 	return nil
 }
 
-// decide asks about each change until all are decided or the user quits.
+// decide asks the user about each change until all are decided or the user quits.
 func (h *host) decide(changes []change, decided []rune) {
 	in := bufio.NewReader(h.in)
-	var done [][]int // indexes of the changes that each decision concerned
+	var done [][]int // for each decision, the indexes of the changes that it applied to
 	at := 0
 	for at < len(changes) {
 		if decided[at] != open {
@@ -224,7 +225,7 @@ func (h *host) decide(changes []change, decided []rune) {
 }
 
 // showChange prints a change word by word, with one line of context. It returns the indexes of all changes with the
-// same words, including this one.
+// same cause, including this one.
 func (h *host) showChange(changes []change, at int) (alike []int) {
 	c, out := changes[at], h.style(h.out)
 	for i, other := range changes {
@@ -261,7 +262,7 @@ func (h *host) showChange(changes []change, at int) (alike []int) {
 	return alike
 }
 
-// marked puts from and to around each line of a text.
+// marked puts from and to around each nonempty line of a text, and colors it with paint.
 func marked(text, from, to string, paint func(string) string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {

@@ -25,7 +25,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// ring limits the recordings in a folder.
+// ring limits the number, size and age of the recordings in a folder.
 type ring struct {
 	count int
 	size  int64         // bytes of all recordings together
@@ -43,7 +43,7 @@ func parseRing(text string) (r ring, err error) {
 		return r, fmt.Errorf("--ring %s: expected COUNT,SIZE or COUNT,SIZE,AGE, such as %s",
 			text, defaultRing)
 	}
-	r.count, _ = strconv.Atoi(m[1]) // these are numbers
+	r.count, _ = strconv.Atoi(m[1]) // the pattern allows only numbers
 	size, _ := strconv.Atoi(m[2])
 	days, _ := strconv.Atoi(m[3])
 	r.size, r.age = int64(size)<<20, time.Duration(days)*24*time.Hour
@@ -63,7 +63,7 @@ func (h *host) recordings() string {
 
 var dated = lazy.Regexp(`^\d{4}(-\d\d){2}T\d\d(-\d\d){2}-.*\.jsonl$`)
 
-// recorded returns the recordings of a folder whose names begin with a date, newest first.
+// recorded returns the recordings in a folder, newest first. It skips files whose names do not begin with a date.
 func recorded(dir string) ([]os.FileInfo, error) {
 	list, err := os.ReadDir(dir)
 	var all []os.FileInfo
@@ -78,8 +78,9 @@ func recorded(dir string) ([]os.FileInfo, error) {
 	return all, err
 }
 
-// trim removes the oldest recordings of a folder until it is within the limits. It shortens recordings larger than half
-// of the size. It skips the newest recording, and those that are being written: they have a lock in the folder writers.
+// trim removes the oldest recordings in dir until the rest is within the limits. It never removes the newest
+// recording, and it shortens recordings larger than half of the size limit. It skips recordings that are still being
+// written; each has a lock file in the folder writers.
 func (r ring) trim(dir, writers string) error {
 	all, err := recorded(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,11 +109,12 @@ func (r ring) trim(dir, writers string) error {
 	return err
 }
 
-// prompted matches the beginning of a line that records a prompt.
+// prompted matches the beginning of a recorded line with a session/prompt request of the editor.
 var prompted = lazy.Regexp(`(?m)^[^\n]{0,99}"from":"editor","kind":"request",[^\n]{0,999}"method":"session/prompt"`)
 
-// shorten removes turns from a recording until it has at most size bytes. It keeps the part before the first prompt,
-// and the last turns. It marks the gap with a line that is not an entry, so that the rules draw no conclusions from it.
+// shorten removes turns from the middle of a recording until it has at most size bytes. It keeps the part before the
+// first prompt, and the last turns. A line that is not an entry marks the gap, so that the rules draw no conclusions
+// from it.
 func shorten(file string, info os.FileInfo, size int64) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -141,10 +143,10 @@ func shorten(file string, info os.FileInfo, size int64) error {
 		os.Chtimes(file, info.ModTime(), info.ModTime()))
 }
 
-// inRing adds a new recording to a ring, and watches it for trouble. The caller calls ended when the agent has ended,
-// and release when the recording is closed.
+// inRing adds a new recording to a ring and keeps the recording if a problem occurs. The caller must call ended when
+// the agent has ended, and release when the recording is closed.
 func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended func(transport.Exit), release func()) {
-	bounds, _ := parseRing(o.ring) // check has already parsed it
+	bounds, _ := parseRing(o.ring) // check has already validated o.ring
 	lock := flock.New(lockOf(file))
 	_, locked := lock.TryLock() // no other process knows the file yet
 	trim := func() {
@@ -168,8 +170,8 @@ func (h *host) inRing(o *recording, proxy *replay.Proxy, file string) (ended fun
 // lockOf returns the path of the lock file of a recording. The lock is held while the recording is written.
 func lockOf(recording string) string { return recording + ".lock" }
 
-// keepRecording links a recording into the folder kept next to it, which has its own limits. It returns the path of the
-// link, or an error if kept has another recording of that name.
+// keepRecording links a recording into the subfolder kept, which has limits of its own. It returns the path of the
+// link. It returns an error if kept contains a different recording with this name.
 func keepRecording(file string) (string, error) {
 	kept := filepath.Join(filepath.Dir(file), "kept", filepath.Base(file))
 	err := os.MkdirAll(filepath.Dir(kept), 0o700)
@@ -185,7 +187,7 @@ func keepRecording(file string) (string, error) {
 	return kept, err
 }
 
-// trouble keeps a recording at the first problem, and tells the user why and where.
+// trouble keeps a recording when the first problem occurs, and tells the user the reason and the file.
 type trouble struct {
 	file    string
 	err     io.Writer
@@ -196,7 +198,7 @@ type trouble struct {
 
 func (t *trouble) is(format string, args ...any) {
 	t.once.Do(func() {
-		t.said.Go(func() { // the editor may be slow to read stderr
+		t.said.Go(func() { // in the background, because the editor may be slow to read stderr
 			kept, err := keepRecording(t.file)
 			if err != nil {
 				fmt.Fprintf(t.err, "acp-test: %s cannot be kept: %v\n", t.file, err)
@@ -207,7 +209,7 @@ func (t *trouble) is(format string, args ...any) {
 	})
 }
 
-// sees reports error responses of the agent. It may run under the lock of the transcript.
+// sees keeps the recording if the agent sends an error response. The transcript may call it with its lock held.
 func (t *trouble) sees(e transcript.Entry) {
 	if e.Source != transcript.Agent || e.Kind != transcript.Response {
 		return
@@ -223,7 +225,7 @@ func (t *trouble) found(f rules.Finding) {
 	}
 }
 
-// ended keeps the recording if the agent ended with a failure, unless the editor sent a signal.
+// ended keeps the recording if the agent exited with a failure and the editor had sent no signal.
 func (t *trouble) ended(exit transport.Exit) {
 	if failure := exit.Failure(); failure != "" && len(t.signals) == 0 {
 		t.is("the agent %s", failure)

@@ -60,8 +60,7 @@ func (h *host) run(c *cobra.Command, o *options) error {
 	return h.once(c, o, nil)
 }
 
-// chosenRun holds the scenarios that the command line selects, after --since, --failed and
-// --shard have narrowed them.
+// chosenRun holds the scenarios of a run, after --since, --failed and --shard have narrowed the choice.
 type chosenRun struct {
 	selection
 	mine      []*scenarios.Scenario // scenarios of this shard
@@ -71,7 +70,7 @@ type chosenRun struct {
 	durations map[string]time.Duration
 }
 
-// choose returns the scenarios of a run. If files is not nil, it keeps only scenarios whose files are in it.
+// choose returns the scenarios of a run. If files is not nil, it drops scenarios in other files.
 func (h *host) choose(o *options, files map[string]bool) (x chosenRun, err error) {
 	if x.selection, err = o.selection(h); err != nil {
 		return x, err
@@ -105,7 +104,7 @@ func (h *host) listed(list []*scenarios.Scenario) error {
 	return nil
 }
 
-// once runs the chosen scenarios. If files is not nil, it runs only those whose files are in it.
+// once runs the chosen scenarios. If files is not nil, it skips scenarios in other files.
 func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	chosen, err := h.choose(o, files)
 	switch {
@@ -141,7 +140,8 @@ func (h *host) once(c *cobra.Command, o *options, files map[string]bool) error {
 	return h.play(c, o, engine, chosen, before)
 }
 
-// ready returns an error if the agent cannot be started, and runs the set-up step of its profile.
+// ready prepares the agent with the set-up step of its profile. It returns an error if the agent or its isolation
+// cannot work on this machine.
 func (h *host) ready(ctx context.Context, engine *scenarios.Engine) error {
 	if _, err := engine.Profile.Locate(h.sandbox()); err != nil {
 		return err
@@ -178,7 +178,7 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	}
 	past := h.history(engine, chosen.of.Name)
 	if o.within > 0 {
-		head, _ := h.git(h.cwd, "rev-parse", "HEAD") // there is none outside of a repository
+		head, _ := h.git(h.cwd, "rev-parse", "HEAD") // there is no commit outside of a repository
 		past.plan(&plan, chosen, string(head))
 	}
 	run := engine.RunAll(c.Context(), chosen.list, plan)
@@ -220,14 +220,15 @@ func (h *host) play(c *cobra.Command, o *options, engine *scenarios.Engine, chos
 	return cmp.Or(err, ended(run.Exit))
 }
 
-// plainTurn is the id of the scenario that shows first whether an agent takes a prompt and reaches its model.
+// plainTurn is the id of the scenario that is the first to show whether an agent accepts a prompt and reaches its
+// model.
 const plainTurn = "prompt-turn/text"
 
-// wantsMore reports whether a scenario may need a login or a model. Only scenarios of the suite initialize without a
-// model need neither.
+// wantsMore reports whether a scenario may need a login or a model. It is false only for scenarios of the suite
+// initialize that have no model script.
 func wantsMore(s *scenarios.Scenario) bool { return s.Suite != "initialize" || s.Model != nil }
 
-// unable ends a run that cannot begin. It writes the reason why into the reports and returns it.
+// unable ends a run that cannot start. It writes the reason into the reports and returns it as an error.
 func (h *host) unable(e *scenarios.Engine, o *options, why error) error {
 	run := e.NewRun()
 	run.Strict, run.Verdict, run.Exit, run.Notes = o.strict, results.Error, 2, []string{why.Error()}
@@ -244,7 +245,7 @@ func (h *host) commandLine() string {
 	return h.secrets().Text(quoted(spoken(append([]string{"acp-test"}, h.args...))))
 }
 
-// engine returns the engine that runs the scenarios.
+// engine returns an engine with the settings of the command line.
 func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenarios.Engine, error) {
 	if chosen.of.Protocol == nil {
 		chosen.of = acpV1()
@@ -271,7 +272,7 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,
-		// The reference agent starts faster than a shared process is found.
+		// Starting the reference agent is faster than finding a shared process.
 		Share:      !o.fresh && (p.Name != chosen.of.reference || c.Flags().Changed("fresh")),
 		Unfiltered: chosen.whole,
 	}
@@ -303,7 +304,8 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	return e, nil
 }
 
-// confine sets the files that an isolated agent may read, and how strong isolation is on this machine.
+// confine sets the files that an isolated agent may read. It restricts isolation to the network if this machine
+// cannot hide files.
 func (h *host) confine(o *options, e *scenarios.Engine) error {
 	for _, path := range o.isolateRead {
 		path, err := filepath.Abs(path)
@@ -323,10 +325,10 @@ func (h *host) confine(o *options, e *scenarios.Engine) error {
 	return nil
 }
 
-// goldensOf sets the folder in which the engine finds the goldens of its agent.
+// goldensOf sets the store of goldens that the engine compares runs with.
 func (o *options) goldensOf(e *scenarios.Engine, chosen selection) error {
 	switch {
-	case len(o.liberties) > 0: // goldens show the agent without liberties
+	case len(o.liberties) > 0: // goldens describe the agent without liberties
 	case o.golden == "none":
 		if o.update || o.goldenRequired {
 			return errors.New("--golden none contradicts --update and --golden-required, which need a folder")
@@ -356,7 +358,7 @@ func inProtocols(list []agents.KnownFailure) error {
 	return nil
 }
 
-// waitForDebugger returns a function that waits for Enter, so that the user can attach to an agent first.
+// waitForDebugger returns a function that waits for Enter, so that the user can attach a debugger to an agent.
 func (h *host) waitForDebugger() func(id string, pid int) {
 	var mu sync.Mutex
 	in := bufio.NewReader(h.in)
@@ -364,7 +366,7 @@ func (h *host) waitForDebugger() func(id string, pid int) {
 		mu.Lock()
 		defer mu.Unlock()
 		fmt.Fprintf(h.err, "\n%s: the agent runs as process %d; press Enter to go on\n", id, pid)
-		_, _ = in.ReadString('\n') // at the end of input there is nobody to wait for
+		_, _ = in.ReadString('\n') // at the end of input, no user can press Enter
 	}
 }
 
@@ -412,8 +414,8 @@ func (o *options) takeLiberties(e *scenarios.Engine, of protocol) error {
 	return nil
 }
 
-// conformanceLinger is how long conformance waits for late messages by default. It does not wait for the reference
-// agent.
+// conformanceLinger is how long conformance waits for late messages by default. With the reference agent it does not
+// wait.
 const conformanceLinger = 2 * time.Second
 
 func conformanceCommand(h *host) *cobra.Command {

@@ -28,7 +28,7 @@ func (f *sabotageFlag) flag(c *cobra.Command, usage string) {
 	completeWords(c, "sabotage", sabotage.Names)
 }
 
-// find looks the mutation up.
+// find looks up the mutation by its name.
 func (f *sabotageFlag) find() error {
 	if f.name == "" {
 		return nil
@@ -41,8 +41,8 @@ func (f *sabotageFlag) find() error {
 	return nil
 }
 
-// through applies the mutation to the runs of an engine. The engine then compares no goldens, because each would show
-// the change.
+// through makes an engine apply the mutation to its runs. The engine then ignores goldens, because the mutation would
+// make each differ.
 func (f *sabotageFlag) through(e *scenarios.Engine) error {
 	switch err := f.find(); {
 	case err != nil || f.Saboteur == nil:
@@ -57,7 +57,7 @@ func (f *sabotageFlag) through(e *scenarios.Engine) error {
 	return nil
 }
 
-// conclude adds a note on the effect of the mutation. If it changed nothing, a passing run becomes inconclusive.
+// conclude adds a note on the effect of the mutation. If no message was changed, a passing run becomes inconclusive.
 func (f *sabotageFlag) conclude(run *results.Run) {
 	if f.Saboteur == nil {
 		return
@@ -75,7 +75,7 @@ func (f *sabotageFlag) conclude(run *results.Run) {
 		printable.Plural(connections, "connection", "connections"), wrongWith(f.Mutation)))
 }
 
-// wrongWith returns the requirement that a mutation breaks, or says that the mutation is legal.
+// wrongWith returns the requirement that a mutation breaks, or a phrase that it breaks none.
 func wrongWith(m sabotage.Mutation) string {
 	switch {
 	case m.Legal:
@@ -86,7 +86,8 @@ func wrongWith(m sabotage.Mutation) string {
 	return "the specification does not cover it, but it hurts users"
 }
 
-// sabotaged applies the mutation to a log, then judges it like checkedSession. The caller must have called find.
+// sabotaged applies the mutation to a recording and judges the result. Without a mutation it judges the recording
+// unchanged. The caller must have called find.
 func (h *host) sabotaged(f *sabotageFlag, name string, in io.Reader, severity string) (results.Result,
 	*transcript.Transcript, protocol, error) {
 	if f.Saboteur == nil {

@@ -11,14 +11,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// secrets returns a finder for the values of secret variables in this environment and in more ("K=V"). A variable is
-// secret if its name says so.
+// secrets returns a finder for the values of secret variables in this environment and in more ("K=V"). A variable's
+// name decides whether it is secret.
 func (h *host) secrets(more ...string) *secret.Finder {
 	return secret.New(h.secretive(more)...)
 }
 
-// secretive returns the variables of this environment and of more ("K=V"). It leaves out variables whose value is a
-// word of this program, such as the name of a scenario, because hiding that word would make reports unreadable.
+// secretive returns the variables of this environment and of more ("K=V"). It omits variables whose value is also the
+// name of a scenario or suite, because hiding such a word would make reports unreadable.
 func (h *host) secretive(more []string) []string {
 	names, _ := fs.Glob(acpV1().Suites, "*/*.txtar") // the pattern is valid
 	ours := map[string]bool{}
@@ -38,8 +38,8 @@ func (h *host) redactor(of protocol, more ...string) func(transcript.Entry) tran
 	return replay.Redaction{Protocol: of.recordings, Env: h.secretive(more)}.Func()
 }
 
-// spoken returns a command line that can be shown and typed again, without the values of secret variables. It turns
-// --env with such a variable into --pass-env with the variable's name.
+// spoken returns a command line that is safe to print and can be typed again. It replaces --env with a secret
+// variable by --pass-env with only the variable's name.
 func spoken(words []string) []string {
 	out := slices.Clone(words)
 	for i, w := range out {
@@ -52,7 +52,7 @@ func spoken(words []string) []string {
 		}
 		name, value, ok := strings.Cut(kv, "=")
 		switch {
-		case !ok || !secret.Name(name) || value == "$KEY": // that is a dummy
+		case !ok || !secret.Name(name) || value == "$KEY": // $KEY is a dummy
 		case joined:
 			out[i] = "--pass-env=" + name
 		default:

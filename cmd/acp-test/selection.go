@@ -25,10 +25,10 @@ import (
 // selection is the set of scenarios that a command line chose to run.
 type selection struct {
 	list    []*scenarios.Scenario
-	shipped bool // it has suites of this program
-	whole   bool // it has every scenario of its suites or folders
+	shipped bool // it contains suites of this program
+	whole   bool // it contains every scenario of its suites or folders
 	of      protocol
-	// elsewhere has the ids of scenarios that were left out because they need another binding.
+	// elsewhere lists the ids of scenarios that were left out because they need another binding.
 	elsewhere []string
 }
 
@@ -81,11 +81,11 @@ func (o *options) selection(h *host) (selection, error) {
 	return s, errors.New("there are no scenarios")
 }
 
-// reached leaves out the scenarios of suites that need another binding than the agent's. It leaves out nothing if the
-// command line names suites or scenarios, if no scenario would remain, or if the agent cannot be found.
+// reached drops the scenarios of suites that need another binding than the agent's. It drops nothing if the command
+// line names suites or scenarios, if no scenario would remain, or if the agent cannot be found.
 func (s *selection) reached(h *host, o *options) {
 	silent := *h
-	silent.err = io.Discard // the engine reports it
+	silent.err = io.Discard // the engine prints these messages later
 	p, err := o.subject(&silent, s.of)
 	if err != nil || o.match != "" || len(o.suites) > 0 && !slices.Contains(o.suites, language.AllSuites) {
 		return
@@ -99,13 +99,13 @@ func (s *selection) reached(h *host, o *options) {
 	}
 }
 
-// over returns how many scenarios of all suites apply to agents that are reached over a binding: stdio, http or ws.
+// over returns how many shipped scenarios apply to agents with a binding: stdio, http or ws.
 func (p protocol) over(binding string) (int, error) {
 	all, err := p.Shipped()
 	return lists.Count(all, func(x *scenarios.Scenario) bool { return x.Elsewhere(binding) == "" }), err
 }
 
-// filters returns the flags that narrow the choice, as they were typed.
+// filters returns the flags --run and --tag as the user typed them, or "" if neither is set.
 func (o *choice) filters() string {
 	s := ""
 	if o.match != "" {
@@ -129,7 +129,7 @@ func distinct(list []*scenarios.Scenario) error {
 	return nil
 }
 
-// those returns the scenarios that match --run and --tag.
+// those returns the scenarios in list that match --run and --tag.
 func (s *choice) those(list []*scenarios.Scenario) ([]*scenarios.Scenario, error) {
 	match, err := s.matching()
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *choice) those(list []*scenarios.Scenario) ([]*scenarios.Scenario, error
 	}), nil
 }
 
-// tagged reports whether a scenario with tags is wanted. It must have one of the wanted tags, if there are any, and
-// none of the tags that have a ! in wanted.
+// tagged reports whether a scenario with these tags is wanted. The scenario must have none of the tags that wanted
+// lists with a "!". If wanted lists other tags, the scenario must have one of them.
 func tagged(tags, wanted []string) bool {
 	any, need := false, false
 	for _, w := range wanted {
@@ -157,8 +157,9 @@ func tagged(tags, wanted []string) bool {
 	return any || !need
 }
 
-// complete reports whether goldens without a selected scenario are stale. Suites and scenarios on disk may share a
-// golden folder: complete is false if it has goldens of the kind that was not selected.
+// complete reports whether a golden without a selected scenario is stale. It is false if only part of the scenarios
+// was selected. Suites and scenarios on disk may share a golden folder, so it is also false if the folder has goldens
+// of the kind that was not selected.
 func (s selection) complete(store *golden.Store, agent string) bool {
 	if !s.whole || store == nil {
 		return false
@@ -177,8 +178,8 @@ func (s selection) complete(store *golden.Store, agent string) bool {
 	return true
 }
 
-// shard returns the part of the scenarios that --shard I/N names, else the part that the CI system's variables name.
-// nil means all scenarios. from names the flag or variable.
+// shard returns the part of the scenarios to run. --shard I/N names it, or else the variables of a CI system. nil
+// means all scenarios. from names the flag or variable.
 func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	if flag != "" {
 		var i, n int
@@ -192,7 +193,7 @@ func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	}
 	for _, ci := range []struct {
 		index, total string
-		first        int // index of the first job
+		first        int // number of the first job
 	}{
 		{"CI_NODE_INDEX", "CI_NODE_TOTAL", 1},                         // GitLab
 		{"CIRCLE_NODE_INDEX", "CIRCLE_NODE_TOTAL", 0},                 // CircleCI
@@ -219,7 +220,8 @@ func (h *host) shard(flag string) (s *results.Shard, from string, err error) {
 	return nil, "", nil
 }
 
-// readDurations reads the durations of scenarios, one "ID SECONDS" a line, as the report format durations writes them.
+// readDurations reads a file with the durations of scenarios, one "ID SECONDS" per line. The report format durations
+// writes such files.
 func readDurations(file string) (map[string]time.Duration, error) {
 	if file == "" {
 		return nil, nil
@@ -234,7 +236,7 @@ func readDurations(file string) (map[string]time.Duration, error) {
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
-		// The id may hold spaces, the seconds cannot.
+		// The id may contain spaces.
 		at := strings.LastIndexByte(line, ' ')
 		seconds, err := strconv.ParseFloat(line[at+1:], 64)
 		if at < 0 || err != nil || seconds < 0 {
@@ -246,8 +248,8 @@ func readDurations(file string) (map[string]time.Duration, error) {
 	return found, nil
 }
 
-// narrowed says which of the chosen scenarios --failed and --since keep. failed has the ids of scenarios that failed in
-// the run in --out; they run first.
+// narrowed holds the effect of --failed and --since on the chosen scenarios. failed has the ids of scenarios that
+// failed in the run in --out; they run first.
 type narrowed struct {
 	failed map[string]bool
 	since  bool
@@ -282,7 +284,7 @@ func (h *host) narrow(o *options) (*narrowed, error) {
 	return n, nil
 }
 
-// from removes the scenarios that are not kept from a selection.
+// from removes the scenarios that --failed and --since exclude from a selection.
 func (n *narrowed) from(h *host, s *selection) {
 	all := len(s.list)
 	s.list = slices.DeleteFunc(s.list, func(x *scenarios.Scenario) bool {
@@ -303,7 +305,7 @@ func (n *narrowed) nothing(o *options) string {
 	return failed
 }
 
-// few returns the first three names of a set, and how many more there are.
+// few returns up to three names of a set, and the number of the others.
 func few(set map[string]bool) string {
 	names := slices.Sorted(maps.Keys(set))
 	if len(names) <= 3 {
@@ -312,8 +314,8 @@ func few(set map[string]bool) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:3], ", "), len(names)-3)
 }
 
-// changedSince returns the absolute names of the files that changed since the run in a folder, or since a commit in
-// git. It includes new files.
+// changedSince returns the absolute paths of the files that changed since ref. ref is a folder with results or a
+// commit in git. New files count as changed.
 func (h *host) changedSince(ref string) (map[string]bool, error) {
 	if info, err := os.Stat(h.absolute(ref)); err == nil && info.IsDir() {
 		run, err := readResults(h.absolute(ref))
@@ -358,8 +360,8 @@ func (h *host) git(dir string, words ...string) ([]byte, error) {
 	return text, nil
 }
 
-// savedAfter returns the files below the working directory that were saved after moment. It skips hidden folders and
-// node_modules.
+// savedAfter returns the files below the working directory that were modified after moment. It skips hidden folders
+// and node_modules.
 func (h *host) savedAfter(moment time.Time) map[string]bool {
 	files := map[string]bool{}
 	_ = filepath.WalkDir(h.cwd, func(name string, d fs.DirEntry, err error) error {

@@ -36,7 +36,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// serving are the flags of serve.
+// serving holds the flags of serve.
 type serving struct {
 	output
 	severity, listen, as string
@@ -47,7 +47,7 @@ func serveCommand(h *host) *cobra.Command {
 	var child bool
 	c := command("serve", atMost(1), func(c *cobra.Command, args []string) error {
 		if child {
-			time.Sleep(time.Minute) // this is the grandchild process that a script forks
+			time.Sleep(time.Minute) // this process is a grandchild that a script started
 			return nil
 		}
 		if err := cmp.Or(checkSeverity(o.severity), checkFormats("--report", o.reports), wrong([]contradiction{
@@ -80,11 +80,11 @@ func serveCommand(h *host) *cobra.Command {
 	c.Flags().StringVar(&o.listen, "listen", "127.0.0.1:0", "serve over HTTP and WebSocket at `HOST:PORT`")
 	c.Flags().BoolVarP(&o.quiet, "quiet", "q", false, "write the transcript, and do not judge")
 	c.Flags().BoolVar(&child, "child", false, "be the child that a script forks")
-	_ = c.Flags().MarkHidden("child") // a flag that is there can be hidden
+	_ = c.Flags().MarkHidden("child") // the flag exists
 	return c
 }
 
-// servesWeb reports whether serve plays an agent of a protocol that has only HTTP, such as AG-UI.
+// servesWeb reports whether serve plays an agent whose protocol uses only HTTP, such as AG-UI.
 func (h *host) servesWeb(args []string) (bool, error) {
 	if len(args) > 0 {
 		side, err := h.agentSide(args[0])
@@ -94,7 +94,8 @@ func (h *host) servesWeb(args []string) (bool, error) {
 	return of.front != nil, err
 }
 
-// overNetwork waits for an editor that connects over HTTP or WebSocket, and serves it like an editor on pipes.
+// overNetwork waits for an editor to connect over HTTP or WebSocket. It then calls run with a host whose stdin and
+// stdout are that connection. It rejects further editors.
 func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -106,7 +107,7 @@ func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error
 				one := *h
 				one.in, one.out, other = in, out, nil
 				err = run(&one)
-				time.AfterFunc(time.Second, cancel) // leave the editor time to read the last messages
+				time.AfterFunc(time.Second, cancel) // gives the editor time to read the last messages
 			})
 			return other
 		}})
@@ -117,7 +118,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	terminated := make(chan os.Signal, 4)
 	signal.Notify(terminated, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(terminated)
-	// If the editor is gone, output fails, but this process goes on.
+	// If the editor exits, writing fails with an error; catching SIGPIPE keeps this process alive.
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)
 
@@ -159,7 +160,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	}
 	home, _ := h.getenv("HOME")
 	listed := replay.List(context.Background(), log, of.recordings, workspace.Manifest{Home: home}, workspace.Brief)
-	// This is not the command's context, which ends with SIGTERM: a script may ignore that.
+	// The context is not the command's, which ends with SIGTERM: a script may ignore SIGTERM.
 	code := server.Serve(context.Background())
 	listed()
 	if err := log.Close(); err != nil {
@@ -171,7 +172,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	return cmp.Or(err, ended(code))
 }
 
-// judgeEditor judges the editor that connected, and writes the reports.
+// judgeEditor judges the editor that was connected, and writes the reports.
 func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file string, o *serving) error {
 	of := side.of
 	var account *replay.Account
@@ -201,14 +202,14 @@ func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file stri
 		name = cmp.Or(name, strings.TrimSuffix(file, ".jsonl")+"."+usual)
 		var b bytes.Buffer
 		if err = errors.Join(err, reports.Write(inspected(run.Protocol), format, run, &b)); b.Len() > 0 {
-			// The file is replaced as a whole, so that a test that waits for it never reads half of it.
+			// The file is replaced atomically. A test that waits for it never reads an incomplete file.
 			err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), replaceFile(name, b.Bytes(), 0o644))
 		}
 	}
 	return cmp.Or(err, ended(run.Exit))
 }
 
-// unnamed returns a name for an editor or front end that does not give its own.
+// unnamed returns a name for an editor or front end that did not send one.
 func (p protocol) unnamed() string {
 	if p.front != nil {
 		return "front end"
@@ -239,15 +240,15 @@ func (h *host) serveWeb(ctx context.Context, side agentSide, log *transcript.Tra
 	return h.judgeEditor(side, log, file, o)
 }
 
-// agentSide is an agent for serve to play: a script or a recording, and its protocol.
+// agentSide is an agent that serve plays: a script or a recording, and its protocol.
 type agentSide struct {
 	of        protocol
 	script    *language.AgentScript
 	recording *transcript.Transcript
-	name, id  string // word on the command line, and id of the scenario
+	name, id  string // argument on the command line, and id of the scenario
 }
 
-// agentSide returns the script or recording that a word on the command line names.
+// agentSide returns the script or recording that an argument on the command line names.
 func (h *host) agentSide(name string) (agentSide, error) {
 	if _, err := os.Stat(name); err != nil {
 		of, s, err := h.agentScenario(name)
@@ -274,8 +275,8 @@ func (h *host) agentSide(name string) (agentSide, error) {
 	return agentSide{of: of, recording: recording, id: strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))}, err
 }
 
-// agentScenario returns an agent-side scenario in this program, by its id or the beginning of its id. It looks in the
-// protocol that --protocol names, or else in all of them, in order.
+// agentScenario returns a shipped agent-side scenario by its id or the beginning of its id. It searches the protocol
+// that --protocol names, or else all protocols in order.
 func (h *host) agentScenario(name string) (protocol, *scenarios.Scenario, error) {
 	var names []string
 	for _, of := range protocols() {

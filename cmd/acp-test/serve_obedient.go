@@ -53,7 +53,7 @@ func (h *host) serveObedient(ctx context.Context, o *serving) error {
 	}
 	play := h.obedientEndpoint
 	if of.front == nil {
-		play, ctx = h.obedientAgent, context.Background() // signals go to the agent
+		play, ctx = h.obedientAgent, context.Background() // the agent gets the signals
 	}
 	ctx, die := context.WithCancel(ctx)
 	defer die()
@@ -95,7 +95,7 @@ func (h *host) obedientAgent(ctx context.Context, _ *serving, log *transcript.Tr
 	return proxy.Run(ctx)
 }
 
-// obedientEndpoint serves front ends until it is interrupted, or a prompt tells it to die.
+// obedientEndpoint serves front ends until it is interrupted, or until a prompt tells the agent to exit.
 func (h *host) obedientEndpoint(ctx context.Context, o *serving, log *transcript.Transcript, agent transport.Command,
 	_ replay.Judge) (transport.Exit, error) {
 	front, err := net.Listen("tcp", o.listen)

@@ -48,7 +48,8 @@ func showCommand(h *host) *cobra.Command {
 	return c
 }
 
-// canonicalText prints the canonical text of a recording. It collects the needed facts while it reads the entries.
+// canonicalText prints the canonical text of a recording. If the renderer must survey all entries first, it does so
+// while the recording is read.
 func (h *host) canonicalText(name string, exact bool) error {
 	var text golden.Renderer
 	t, of, err := h.openRecording(name, func(in io.Reader) (*transcript.Transcript, protocol, error) {
@@ -70,7 +71,7 @@ func (h *host) canonicalText(name string, exact bool) error {
 	return err
 }
 
-// page writes the report of a run that consists only of this transcript.
+// page writes an HTML report with only this transcript.
 func (h *host) page(name string, t *transcript.Transcript, of protocol, out string) (err error) {
 	dir, err := os.MkdirTemp("", "acp-test-show-")
 	if err != nil {
@@ -143,7 +144,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// exactArgs is like cobra.ExactArgs, with a message that names the missing argument.
+// exactArgs requires n arguments. what names the argument in the error.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {
@@ -163,7 +164,7 @@ func oneBeforeAgent(what string) cobra.PositionalArgs {
 	}
 }
 
-// atMost allows n arguments. Its error names the first argument that is too many.
+// atMost allows at most n arguments. Its error names the first surplus argument.
 func atMost(n int) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) > n {
@@ -173,8 +174,8 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// style colors text for one stream: only on a terminal that supports colors, and not with NO_COLOR
-// (https://no-color.org).
+// style colors text for one stream. It adds no colors if the stream is not a terminal, the terminal supports none, or
+// NO_COLOR is set (https://no-color.org).
 type style struct{ colours bool }
 
 func (h *host) style(w io.Writer) style {
@@ -200,7 +201,7 @@ func (s style) red(text string) string   { return s.put("31", text) }
 func (s style) green(text string) string { return s.put("32", text) }
 func (s style) blue(text string) string  { return s.put("34", text) }
 
-// getenv looks a variable up in the host's environment; the last of equal names counts.
+// getenv returns a variable of the host's environment. If a name occurs several times, the last value counts.
 func (h *host) getenv(name string) (string, bool) {
 	for i := len(h.env) - 1; i >= 0; i-- {
 		if v, ok := strings.CutPrefix(h.env[i], name+"="); ok {

@@ -16,12 +16,12 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// source says where a CI machine gets this program.
+// source describes how a CI machine gets this program.
 type source struct {
 	Release string // version of a release, or latest; "" if the source is not a release
 	Fetch   string // shell line that puts the program into .bin
-	Go      bool   // Fetch builds the program
-	assumed string // condition that the CI machine must meet
+	Go      bool   // Fetch compiles the program
+	assumed string // condition that CI must meet, told to the user
 }
 
 const (
@@ -33,12 +33,11 @@ const (
 
 var versionNumber = lazy.Regexp(`^v?\d+\.\d+\.\d+(-[0-9A-Za-z][0-9A-Za-z.]*)?$`)
 
-// errUnknownSource says that no place is known from which a CI machine can get the program.
+// errUnknownSource means that a CI machine has no known way to get this program.
 var errUnknownSource = errors.New("this acp-test was built from a checkout that CI cannot reach; " +
 	"say where CI gets it: --from " + sources)
 
-// sourceOf reads the value of --from. For "" it returns the checkout or release that this program
-// was built from.
+// sourceOf parses the value of --from. For "" it returns the release or checkout that this program comes from.
 func (h *host) sourceOf(from string) (source, error) {
 	switch {
 	case from == "":
@@ -89,7 +88,8 @@ func releaseSource(version string) source {
 		assumed: "release " + version + " is published at " + releases}
 }
 
-// checkoutSource returns a source for a checkout of this program whose origin a CI machine can clone.
+// checkoutSource returns a source for a checkout of this program. It returns an error if dir is not such a checkout,
+// or if a CI machine cannot clone its origin.
 func checkoutSource(dir string) (source, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(text), "module "+module+"\n") {
@@ -114,7 +114,7 @@ func checkoutSource(dir string) (source, error) {
 		assumed: fmt.Sprintf("CI has git and Go 1.26, and may clone %s, which has commit %.12s", origin, commit)}, nil
 }
 
-// withoutUser removes user and password from a web address, because many people read CI files.
+// withoutUser removes the user name and password from a URL, because many people can read CI files.
 func withoutUser(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || !strings.HasPrefix(u.Scheme, "http") || u.User == nil {
@@ -124,7 +124,7 @@ func withoutUser(address string) string {
 	return u.String()
 }
 
-// tarballSource returns a source for an archive of ci/release that is committed in the user's repository.
+// tarballSource returns a source for an archive from ci/release that the user commits to the repository.
 func (h *host) tarballSource(from string) (source, error) {
 	file, err := filepath.Rel(h.cwd, h.absolute(from))
 	if err != nil || !filepath.IsLocal(file) {
@@ -143,7 +143,7 @@ func unpacked(command string) string {
 	return "mkdir -p .bin && " + command + " -C .bin --strip-components=1"
 }
 
-// holdsProgram returns an error unless an archive has the program in its only folder.
+// holdsProgram returns nil if the archive contains the program in its only folder, and an error otherwise.
 func holdsProgram(file string) error {
 	in, err := os.Open(file)
 	if err != nil {

@@ -60,7 +60,7 @@ func actionNames() (names []string) {
 	return slices.Compact(names)
 }
 
-// runFlags lists flags of run that a sweep refuses, because a sweep decides these things itself.
+// runFlags lists the flags of run that a sweep rejects, because it decides these things itself.
 var runFlags = []string{"repeat", "until-fail", "fail-fast", "update", "golden-required", "debug"}
 
 // hideRunFlags hides the flags of run that do not apply to a sweep.
@@ -96,15 +96,15 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 	}
 	return h.sweeps(c, o, chosen, "schedules", func(s *sweep.Sweeper, _ *reports.Console) (sweep.Outcome, error) {
 		if s.Engine.Linger == nil && s.Engine.Profile.Name != chosen.of.reference {
-			long := 2 * time.Second // an unknown agent may answer late
+			long := 2 * time.Second // an unknown agent may respond late
 			s.Engine.Linger = &long
 		}
 		return s.Run(c.Context(), chosen.list)
 	})
 }
 
-// sweeps creates a sweeper, calls run with it, and writes the results. what is the noun for schedules or conversations
-// in messages. With --shard it runs only a part of them.
+// sweeps creates a sweeper, calls run with it, and writes the results. With --shard it runs only part of the
+// schedules. what is the noun for schedules or conversations in messages.
 func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what string,
 	run func(*sweep.Sweeper, *reports.Console) (sweep.Outcome, error)) error {
 	shard, from, err := h.shard(o.shard)
@@ -137,8 +137,8 @@ func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what stri
 	return h.swept(c, o, engine, out)
 }
 
-// beforeSweep creates the folders of a sweep, and an engine whose agent can be started. release unlocks the results
-// folder.
+// beforeSweep creates the results folder of a sweep and its engine, and checks that the agent can be started. release
+// unlocks the results folder.
 func (h *host) beforeSweep(c *cobra.Command, o *sweeping, chosen selection) (engine *scenarios.Engine, release func(),
 	err error) {
 	o.out = h.freeOut(o.out)
@@ -157,7 +157,7 @@ func (h *host) beforeSweep(c *cobra.Command, o *sweeping, chosen selection) (eng
 	return engine, release, nil
 }
 
-// bounds returns an error if a limit is not positive.
+// bounds returns an error if --max, --budget or --confirm is not positive.
 func (o *sweeping) bounds(c *cobra.Command) error {
 	set := c.Flags().Changed
 	return wrong([]contradiction{
@@ -181,7 +181,7 @@ func (o *sweeping) knowsActions(of protocol) error {
 	return nil
 }
 
-// sweeper returns the sweeper that the flags ask for.
+// sweeper returns a sweeper with the settings of the flags.
 func (h *host) sweeper(c *cobra.Command, o *sweeping, engine *scenarios.Engine, chosen selection,
 	console *reports.Console) *sweep.Sweeper {
 	return &sweep.Sweeper{
@@ -203,7 +203,7 @@ func (h *host) swept(c *cobra.Command, o *sweeping, engine *scenarios.Engine, ou
 	again := rerun(c)
 	for i := range out.Run.Results {
 		switch r := &out.Run.Results[i]; {
-		case r.Rerun != "": // its repro
+		case r.Rerun != "": // it already has the command that runs its repro
 		case r.Artifacts["scenario"] == "":
 			r.Rerun = again(r.ID)
 		default:

@@ -20,21 +20,22 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// inert lists the recorded variables that a replay may set without --trust.
+// inert lists the recorded variables that a replay may set even if the recording is not trusted.
 var inert = []string{refagent.EnvAuth, refagent.EnvFork}
 
-// runs returns the names of the recorded variables that are not inert, sorted.
+// runs returns the sorted names of recorded variables that are not inert: they could make the agent run a program.
 func runs(set map[string]string) (names []string) {
 	return lists.Where(slices.Sorted(maps.Keys(set)), func(name string) bool { return !slices.Contains(inert, name) })
 }
 
-// settings returns the names of the recorded files of HOME that did not come from the profile.
+// settings returns the paths of the recorded files of HOME, without those that the profile created.
 func settings(files []workspace.Listed) (names []string) {
 	mine := lists.Where(files, func(f workspace.Listed) bool { return !f.Profile })
 	return lists.Map(mine, func(f workspace.Listed) string { return f.Path })
 }
 
-// keepBack withholds recorded variables and files of HOME from the agent, because they may name programs.
+// keepBack withholds the recorded variables and HOME files of an untrusted recording from the agent. They could name
+// programs to run.
 func (r *restored) keepBack(places *workspace.Manifest) {
 	r.set = maps.Clone(places.Set)
 	if kept := runs(places.Set); kept != nil {
@@ -47,7 +48,7 @@ func (r *restored) keepBack(places *workspace.Manifest) {
 	places.HomeFiles = nil
 }
 
-// confine returns the function that changes each line of an untrusted recording's editor.
+// confine returns a function that makes each line of an untrusted recording's editor safe to send.
 func (r *restored) confine() func([]byte) ([]byte, error) {
 	c := recordings.Confinement{Root: r.root, Work: r.box.Work, Server: r.standIn, Outside: r.makeOutside,
 		Kept: func(what string) {
@@ -56,7 +57,8 @@ func (r *restored) confine() func([]byte) ([]byte, error) {
 	return c.Frame
 }
 
-// standIn returns the entry of a canary that replaces a recorded MCP server. It uses only the name of that server.
+// standIn returns the configuration entry of a canary that replaces a recorded MCP server. The entry keeps only the
+// server's name.
 func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	absent := filepath.Join(r.box.Temp, "no-such-program")
 	broken := s.Name == "broken" && s.Command == absent
@@ -87,7 +89,8 @@ func (r *restored) standIn(s recordings.Server) ([]byte, error) {
 	return json.Marshal(entry)
 }
 
-// makeOutside creates a folder that replaces a recorded folder outside of the replay's directories.
+// makeOutside creates a substitute for a recorded folder outside of the workspace. dir must be below the replay's
+// root.
 func (r *restored) makeOutside(dir string) error {
 	root, err := os.OpenRoot(r.root)
 	if err != nil {
@@ -101,7 +104,8 @@ func (r *restored) makeOutside(dir string) error {
 	return root.MkdirAll(rel, 0o755)
 }
 
-// trusts returns the set of trusted files. It returns an error if a trusted name is not among the files.
+// trusts returns the set of trusted files, by clean path. It returns an error if trusted contains a name that is not
+// in files.
 func trusts(files, trusted []string) (map[string]bool, error) {
 	of := map[string]bool{}
 	for _, name := range trusted {
@@ -113,7 +117,7 @@ func trusts(files, trusted []string) (map[string]bool, error) {
 	return of, nil
 }
 
-// announce prints the servers, variables and files that a trusted recording gives to the agent.
+// announce tells the user which servers, variables and files a trusted recording gives to the agent.
 func (h *host) announce(file string, t *transcript.Transcript) {
 	secrets := h.secrets()
 	say := func(format string, args ...any) {
@@ -135,8 +139,8 @@ func (h *host) announce(file string, t *transcript.Transcript) {
 	}
 }
 
-// given returns phrases for the variables and the files of HOME that a recording gives its agent. With values, it adds
-// the value to each variable.
+// given returns phrases for the variables and the HOME files that a recording gives to its agent. If values is true,
+// it includes the variables' values.
 func given(places workspace.Manifest, values bool) (list []string) {
 	for _, name := range runs(places.Set) {
 		what := "the variable " + name
@@ -151,8 +155,8 @@ func given(places workspace.Manifest, values bool) (list []string) {
 	return list
 }
 
-// keptBack returns what an untrusted replay withholds, apart from MCP servers: paths outside of the recorded folder and
-// settings that the recorded editor names.
+// keptBack returns what a replay of this recording withholds if the recording is not trusted, without MCP servers.
+// These are paths outside of the recorded folder, and settings in the editor's frames.
 func keptBack(t *transcript.Transcript) (list []string) {
 	work, _ := replay.Directories(recordings.V1(), t)
 	root := work
@@ -175,8 +179,8 @@ func keptBack(t *transcript.Transcript) (list []string) {
 	return list
 }
 
-// distrust returns an error if a scenario made from a recording gives the agent anything to start, to open or to be set
-// up with. The error lists these things.
+// distrust returns an error that lists everything in a recording that could make the agent start, open or set up
+// something. It returns nil if there is nothing of that kind.
 func distrust(file string, t *transcript.Transcript) error {
 	places, _ := replay.PlacesOf(t)
 	list := append(keptBack(t), given(places, false)...)

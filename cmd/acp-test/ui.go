@@ -21,12 +21,12 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// viewing are the flags of ui.
+// viewing holds the flags of ui.
 type viewing struct {
 	port          int
 	paths         []string
 	agent         []string // final words of a command line, which name the agent
-	subject       options  // the same agent as options
+	subject       options  // options that select the same agent
 	scratch, step bool
 	watch         bool
 }
@@ -100,7 +100,7 @@ func (h *host) ui(ctx context.Context, o *viewing) (err error) {
 	watched := make(chan error, 1)
 	go func() {
 		watched <- h.rounds(ctx, o, do)
-		stop() // when the watch ends, so does the page
+		stop() // when watching ends, the page ends too
 	}()
 	err = h.serveUI(ctx, server, o.port)
 	stop()
@@ -115,7 +115,7 @@ func (o *viewing) shown() []string {
 	return o.paths
 }
 
-// serveUI serves the page until the context ends.
+// serveUI serves the page until ctx ends.
 func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) error {
 	listener, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -126,14 +126,14 @@ func (h *host) serveUI(ctx context.Context, server *inspector.Server, port int) 
 	return serveHTTP(ctx, listener, server)
 }
 
-// inspected returns the protocol of a transcript, by the version in its header.
+// inspected returns the inspector's protocol for the version in a transcript's header.
 func inspected(version string) inspector.Protocol {
 	of := protocolVersion(version)
 	return inspector.Protocol{Classifier: of.Classifier, Text: of.Canonical, Kind: of.kind, Fields: of.fields}
 }
 
-// source returns the source that a path names. It converts a recording of another format to a transcript of this
-// program, in temp.
+// source returns the source for a path: a folder of results, or a single transcript. It converts a recording in
+// another format to a transcript in the folder temp.
 func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -156,8 +156,8 @@ func (h *host) source(name, temp string) (source inspector.Source, err error) {
 	return source, writeFile(filepath.Join(source.Dir, source.File), t.Save)
 }
 
-// isTranscript reports whether a file begins like a transcript of this program. It accepts an empty file, because a new
-// transcript has no line yet.
+// isTranscript reports whether a file begins with a transcript header of this program. It also returns true for an
+// empty file, because a new transcript is empty.
 func isTranscript(name string) bool {
 	f, err := os.Open(name)
 	if err != nil {
@@ -172,7 +172,7 @@ func isTranscript(name string) bool {
 	return err == nil
 }
 
-// judged returns the result of judging a transcript by the rules.
+// judged returns the verdict of the rules on a transcript.
 func (h *host) judged(name string, in io.Reader) (any, error) {
 	res, _, _, err := h.checkedSession(name, in, "v1")
 	return res, err
@@ -192,8 +192,8 @@ func (h *host) session(in io.Reader) (*transcript.Transcript, protocol, error) {
 	return h.readSession(in, func(protocol) func(transcript.Entry) { return nil })
 }
 
-// readSession reads a recording and returns it with its protocol. It calls seer with the protocol, and the function
-// that seer returns with each entry.
+// readSession reads a recording and returns it with its protocol. It calls seer with the protocol. The function that
+// seer returns is then called with each entry.
 func (h *host) readSession(in io.Reader, seer func(protocol) func(transcript.Entry)) (*transcript.Transcript, protocol,
 	error) {
 	buffered := bufio.NewReaderSize(in, 64<<10)
@@ -205,7 +205,7 @@ func (h *host) readSession(in io.Reader, seer func(protocol) func(transcript.Ent
 	return t, of, err
 }
 
-// checkedSession reads a transcript, and judges it while reading.
+// checkedSession reads a recording and judges it while reading.
 func (h *host) checkedSession(id string, in io.Reader, severity string) (results.Result, *transcript.Transcript,
 	protocol, error) {
 	var checking *replay.Checking
@@ -219,13 +219,13 @@ func (h *host) checkedSession(id string, in io.Reader, severity string) (results
 	return checking.Result(id, t), t, of, nil
 }
 
-// rounds runs all scenarios once, and after each saved file the scenarios that this file affects. Each round writes a
-// new folder, which the page shows next to the earlier one. rounds returns when the context ends.
+// rounds runs all scenarios once. After each saved file it runs the scenarios that the file affects. Each round
+// writes a new folder, which the page shows next to the earlier ones. rounds returns when ctx ends.
 func (h *host) rounds(ctx context.Context, o *viewing, do *doer) error {
 	all := o.subject
 	all.paths, all.out, all.golden = o.paths, do.temp, "golden"
 	var dirs []string
-	whole := -1 // index of the last round of all scenarios
+	whole := -1 // index of the last round that ran all scenarios
 	return h.again(ctx, &all, func(files map[string]bool) {
 		n := len(dirs) + 1
 		dirs = append(dirs, filepath.Join(do.temp, fmt.Sprint("round-", n), "acp-test-out"))
@@ -242,7 +242,7 @@ func (h *host) rounds(ctx context.Context, o *viewing, do *doer) error {
 		if files != nil {
 			return
 		}
-		// Rounds before the last full round are no longer shown or compared.
+		// Rounds before the last full round are removed from the page.
 		for k := range max(whole, 0) {
 			do.server.Drop(fmt.Sprint("round ", k+1))
 			os.RemoveAll(filepath.Dir(dirs[k])) // the rest of temp is removed when ui ends

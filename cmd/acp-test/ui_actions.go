@@ -22,8 +22,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// doer carries out the requests of ui's page. It runs only the agent that the user named on the command line, never
-// one that a file names.
+// doer performs the actions that ui's page requests. It runs only the agent that the user named on the command line,
+// never an agent that a file names.
 type doer struct {
 	h      *host
 	server *inspector.Server
@@ -65,7 +65,7 @@ func (d *doer) actions() map[string]inspector.Action {
 	return out
 }
 
-// scenario returns a scenario made from the turns of a transcript that a selection touches.
+// scenario makes a scenario from the turns of a transcript that overlap a selection.
 func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		t, err := selected(t, of, a.From, a.To)
@@ -76,7 +76,7 @@ func (d *doer) scenario(_ context.Context, a asked) (made, error) {
 	})
 }
 
-// cancel returns a scenario that repeats a transcript up to a frame and cancels the turn at that point.
+// cancel makes a scenario that repeats a transcript up to a frame and then cancels the turn.
 func (d *doer) cancel(_ context.Context, a asked) (made, error) {
 	return d.converted(a, func(t *transcript.Transcript, of protocol) (*recordings.Converted, error) {
 		title := fmt.Sprintf("Made of %s: the turn is cancelled at #%d.", a.File, a.At)
@@ -84,7 +84,7 @@ func (d *doer) cancel(_ context.Context, a asked) (made, error) {
 	})
 }
 
-// converted converts a transcript into a scenario, as the command convert does.
+// converted converts a transcript into a scenario and returns its text and the parts left out.
 func (d *doer) converted(a asked,
 	convert func(*transcript.Transcript, protocol) (*recordings.Converted, error)) (made, error) {
 	file, err := d.server.Open(a.Source, a.File)
@@ -106,8 +106,8 @@ func (d *doer) converted(a asked,
 	return made{Title: "Scenario", Text: string(done.Text), Left: done.Left}, nil
 }
 
-// selected returns a transcript with only the turns that touch the entries from one Seq to another. It keeps entries
-// outside of turns. If no turn touches the range, it returns the whole transcript.
+// selected returns a copy of a transcript without the turns that do not overlap the entries from..to. It keeps
+// entries outside of turns. If no turn overlaps the range, it returns the whole transcript.
 func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.Transcript, error) {
 	if to <= 0 {
 		to = t.Len()
@@ -149,7 +149,7 @@ func selected(t *transcript.Transcript, of protocol, from, to int) (*transcript.
 	return transcript.Load(&part, of.Classifier)
 }
 
-// rerun runs a scenario again into a new folder. The page then shows this folder next to the others.
+// rerun runs a scenario again into a new folder and adds that folder to the page.
 func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
 	text, err := d.runChosen(ctx, a, "again-", func(out string) {
 		d.server.Add(inspector.Source{Name: "run " + filepath.Base(filepath.Dir(out)), Dir: out})
@@ -157,14 +157,14 @@ func (d *doer) rerun(ctx context.Context, a asked) (made, error) {
 	return made{Title: "Run again: the index shows the new run", Text: text}, err
 }
 
-// update rewrites the golden of a scenario, after the page has shown the difference.
+// update rewrites the golden of a scenario. The page has shown the difference before.
 func (d *doer) update(ctx context.Context, a asked) (made, error) {
 	text, err := d.runChosen(ctx, a, "update-", func(string) {}, "--update")
 	return made{Title: "The golden is updated", Text: text}, err
 }
 
-// runChosen runs a scenario into a new folder, after calling begin with that folder. It returns the output of the
-// command.
+// runChosen runs a scenario into a new folder and returns the output of the command. It calls begin with the folder
+// before the run.
 func (d *doer) runChosen(ctx context.Context, a asked, name string, begin func(out string),
 	flags ...string) (string, error) {
 	out, err := os.MkdirTemp(d.temp, name)
@@ -180,7 +180,7 @@ func (d *doer) runChosen(ctx context.Context, a asked, name string, begin func(o
 	return d.run(ctx, words)
 }
 
-// reduce returns the smallest scenario that reproduces the failure in a transcript.
+// reduce returns the shortest scenario that still reproduces the failure in a transcript.
 func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
 	file, err := d.server.Open(a.Source, a.File)
 	if err != nil {
@@ -207,8 +207,9 @@ func (d *doer) reduce(ctx context.Context, a asked) (made, error) {
 	return made{Title: "Reduced", Text: text}, nil
 }
 
-// chosen returns the command line for one scenario, by its file if it is in no suite. The file must be below the user's
-// folder, but not in a shown folder, whose author could otherwise choose what is run.
+// chosen returns the command line that runs one scenario. A shipped scenario is chosen by id, any other by file. The
+// file must be below the user's folder, but outside of all shown folders: the author of a shown folder could
+// otherwise choose what to run.
 func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
 	words := append([]string{"run", "-q"}, flags...)
 	if suite, _, _ := strings.Cut(a.ID, "/"); slices.Contains(suiteNames(), suite) {
@@ -224,7 +225,8 @@ func (d *doer) chosen(a asked, flags ...string) ([]string, error) {
 	return append(words, d.agent...), nil
 }
 
-// run runs this program and returns its output. It ignores exit status 1 of the command run, which reports failures.
+// run runs this program and returns its output. Exit status 1 of the command run is not an error, because it only
+// reports failures.
 func (d *doer) run(ctx context.Context, words []string) (string, error) {
 	var out bytes.Buffer
 	c := exec.CommandContext(ctx, d.h.self, words...)
@@ -239,7 +241,8 @@ func (d *doer) run(ctx context.Context, words []string) (string, error) {
 	return out.String(), nil
 }
 
-// scratch starts the agent for the page's prompts, and shows its transcript. stop ends the agent.
+// scratch starts the agent for the prompts that the user types on the page, and adds its transcript to the page. stop
+// ends the agent.
 func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server,
 	temp string) (stop func(), err error) {
 	of := acpV1()
@@ -277,8 +280,8 @@ func (h *host) scratch(ctx context.Context, o *viewing, server *inspector.Server
 			defer cancel()
 			s.Close(ctx)
 		}
-		log.Close()   // the file is removed
-		place.Close() // the keeper removes what this process cannot
+		log.Close()   // the file has been removed already
+		place.Close() // the keeper removes the files that this process cannot
 	}
 	if err != nil {
 		stop()

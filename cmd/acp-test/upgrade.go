@@ -84,24 +84,24 @@ func (h *host) upgrade(c *cobra.Command, o *options, to string) error {
 	return err
 }
 
-// toldIn returns the agent's words and acts in each scenario of a run, by scenario id. It calls see with each
-// transcript, even of skipped scenarios.
+// toldIn returns a summary of the agent's messages and actions in each scenario of a run, by scenario id. It calls
+// see with each transcript, including those of skipped scenarios.
 func toldIn(p *scenarios.Protocol, run results.Run, see func(id string, t *transcript.Transcript)) map[string]string {
 	told := map[string]string{}
 	for _, r := range run.Results {
 		t, effects, err := evidenceOf(p, run, r)
 		if err != nil || r.NotStarted {
-			continue // this result shows nothing
+			continue // there is no evidence for this result
 		}
 		see(r.ID, t)
-		if r.Verdict != results.Skip { // the tested behavior occurred
+		if r.Verdict != results.Skip { // a skipped scenario did not reach the tested behavior
 			told[r.ID] = strings.Join(acpreport.Told(p, t), "; ") + effects
 		}
 	}
 	return told
 }
 
-// inVersion runs the suites in one version, quietly, and returns the results.
+// inVersion runs the suites in one version of the protocol, without output, and returns the results.
 func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (results.Run, error) {
 	o.out, o.noSmoke, o.quiet = filepath.Join(o.out, p.Name), true, true
 	o.reports = []string{"json=" + filepath.Join(o.out, "results.json")}
@@ -118,7 +118,7 @@ func (h *host) inVersion(c *cobra.Command, o options, p *scenarios.Protocol) (re
 	return run, err
 }
 
-// evidenceOf reads the transcript of a result, and the list of changed files.
+// evidenceOf returns the transcript of a result, and its list of changed files as text.
 func evidenceOf(p *scenarios.Protocol, run results.Run, r results.Result) (*transcript.Transcript, string, error) {
 	in, err := os.Open(filepath.Join(run.Out, filepath.FromSlash(r.Artifacts["transcript"])))
 	if err != nil {

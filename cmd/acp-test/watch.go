@@ -19,11 +19,12 @@ import (
 	"github.com/acp-test/acp-test/scenarios/language"
 )
 
-// settle is how long no file may be saved before a new run. Editors and compilers write a file in several steps.
+// settle is how long the files must stay unchanged before a new run starts. Editors and compilers write a file in
+// several steps.
 const settle = 100 * time.Millisecond
 
-// watch runs all scenarios once. Then it runs the scenarios that saved files affect, until it is interrupted. The exit
-// status is that of the last run.
+// watch runs all scenarios once. Whenever files are saved, it runs the scenarios that they affect, until it is
+// interrupted. It returns the error of the last run.
 func (h *host) watch(c *cobra.Command, o *options) error {
 	var last error
 	err := h.again(c.Context(), o, func(files map[string]bool) {
@@ -37,8 +38,9 @@ func (h *host) watch(c *cobra.Command, o *options) error {
 	return errors.Join(last, err)
 }
 
-// again calls run with nil, for all scenarios, and then after each change until the context ends. A change of a
-// scenario or its golden runs only that scenario. A change of the agent's program, a profile or a setting runs all.
+// again calls run with nil, which means all scenarios. It then calls run after each change until ctx ends. After a
+// change of a scenario or its golden, files contains only that scenario. After a change of the agent's program, a
+// profile or a setting, files is nil again.
 func (h *host) again(ctx context.Context, o *options, run func(files map[string]bool)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -59,7 +61,7 @@ func (h *host) again(ctx context.Context, o *options, run func(files map[string]
 	return err
 }
 
-// next waits for a saved file that affects scenarios. It returns the files of these scenarios, or nil for all.
+// next waits until saved files affect scenarios. It returns the files of these scenarios, or nil for all scenarios.
 func (x *watched) next(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, error) {
 	for {
 		saved, err := savedFiles(ctx, w)
@@ -86,7 +88,8 @@ func (h *host) watchFolders(w *fsnotify.Watcher, o *options) (*watched, error) {
 	return x, nil
 }
 
-// savedFiles waits for files to change and returns their absolute names, once no file has changed for settle.
+// savedFiles waits for files to change and returns their absolute paths. It returns once no file has changed for the
+// duration settle.
 func savedFiles(ctx context.Context, w *fsnotify.Watcher) (map[string]bool, error) {
 	names := map[string]bool{}
 	var quiet <-chan time.Time
@@ -112,8 +115,8 @@ type watched struct {
 	folders    []string          // folders to watch
 	roots      []string          // folders with scenarios, including new ones
 	everything map[string]bool   // files on which every scenario depends
-	scenario   map[string]string // file of the scenario, by path of its golden
-	update     bool              // the runs themselves write goldens
+	scenario   map[string]string // path of a golden -> file of its scenario
+	update     bool              // the runs write goldens, so a saved golden is no change
 }
 
 func (h *host) watched(o *options) *watched {
@@ -157,8 +160,8 @@ func (h *host) watched(o *options) *watched {
 	return x
 }
 
-// dependOnAgent calls depend with the agent's program, and with the words of its command, which may be files such as a
-// script.
+// dependOnAgent calls depend with the agent's program and with each word of its command, because a word may be a file
+// such as a script.
 func (h *host) dependOnAgent(p *agents.Profile, depend func(string)) {
 	if found, err := p.Locate(h.sandbox()); err == nil && found.Where != agents.InSelf && found.Where != agents.InPath {
 		depend(found.Path)
@@ -178,7 +181,7 @@ func (x *watched) addRoot(path, out string) {
 		x.folders = append(x.folders, filepath.Dir(path))
 		return
 	}
-	// A file that cannot be read is not watched; the run reports the error.
+	// A folder that cannot be read is not watched; the run reports the error.
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || !d.IsDir():
@@ -198,11 +201,12 @@ func (h *host) absolute(name string) string {
 	return filepath.Join(h.cwd, name)
 }
 
-// touched returns which scenarios the saved files affect: all, or those in files.
+// touched returns the scenarios that the saved files affect. If all is true, every scenario is affected; otherwise
+// files has the affected scenario files.
 func (x *watched) touched(saved map[string]bool) (all bool, files map[string]bool) {
 	files = map[string]bool{}
 	for name := range saved {
-		// A new folder may contain files that were saved before it was watched.
+		// A new folder may contain files that were saved before the watch began.
 		if info, err := os.Stat(name); err == nil && info.IsDir() {
 			inside, _ := acp.V1().Files(name) // a folder without scenarios changes nothing
 			for _, file := range inside {

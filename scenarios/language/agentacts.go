@@ -12,24 +12,25 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// Given are the arguments of an act, with the variables replaced.
+// Given holds the arguments of an act, after variables were expanded.
 type Given struct {
 	Words   []string
 	Options map[string]string
-	// Alias is the name that the act gives to the request that it sends, or "".
+	// Alias is the name of the request that the act sends, or "".
 	Alias string
 
 	body *serve.Block
 }
 
-// Number returns the word at i as a number. The act's usage must declare it as a number.
+// Number returns the word at index i as a number. The act's usage must declare this word as a number.
 func (g Given) Number(i int) int {
-	n, _ := strconv.Atoi(g.Words[i]) // it was checked
+	n, _ := strconv.Atoi(g.Words[i]) // the usage check has validated it
 	return n
 }
 
-// AgentAct returns a handler's command that calls do. Its arguments are checked by the usage args: JSON, N, BYTES,
-// CODE and D by their form, words joined by | as choices.
+// AgentAct returns a command for handlers of a scripted agent, which calls do. args is the usage of the command. Its
+// words JSON, N, BYTES, CODE and D each stand for an argument of that form; words joined by | are alternatives.
+// Arguments are checked against this usage.
 func AgentAct[B any](name, args, summary string, do func(s *serve.Run, g Given) error) *Command[B] {
 	c := &Command[B]{Name: name, Group: "agent-acts", Args: args, Summary: summary,
 		Act: func(l *Line[B]) func(*serve.Run) error {
@@ -42,10 +43,10 @@ func AgentAct[B any](name, args, summary string, do func(s *serve.Run, g Given) 
 	return c
 }
 
-// ofProcess are the acts that only an agent with a process of its own can do.
+// ofProcess lists the acts that require an agent with its own process.
 var ofProcess = []string{"request", "notify", "result", "error", "stderr", "exit", "die", "fork", "ignore"}
 
-// agentActs returns the commands of a handler: those of the protocol, then those of every protocol.
+// agentActs returns the commands for handlers: first those of the protocol, then the common ones.
 func (d *Dialect[B]) agentActs() []*Command[B] {
 	all := slices.Clone(d.AgentActs)
 	add := func(name, args, summary string, do func(s *serve.Run, g Given) error) {
@@ -65,7 +66,7 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 	plain("await", "NAME|cancel|METHOD [within=D]",
 		"wait for the response to request NAME, for a cancel or hang-up, or for a frame of the editor",
 		func(s *serve.Run, g Given) {
-			within, _ := time.ParseDuration(g.Options["within"]) // without one: for ever
+			within, _ := time.ParseDuration(g.Options["within"]) // without the option: no limit
 			s.Await(g.Words[0], within)
 		})
 	plain("result", "JSON", "answer the request that this handler handles",
@@ -110,7 +111,7 @@ func (d *Dialect[B]) agentActs() []*Command[B] {
 	return all
 }
 
-// act returns the step of an act, after checking its arguments against the usage.
+// act checks the arguments of an act against its usage and returns the act's step.
 func (l *Line[B]) act(usage []string, do func(*serve.Run, Given) error) func(*serve.Run) error {
 	var kinds, keys []string
 	checks := map[string]string{}
@@ -162,7 +163,7 @@ func (l *Line[B]) act(usage []string, do func(*serve.Run, Given) error) func(*se
 	}
 }
 
-// expandAct replaces the variables of a word, and checks the resulting text.
+// expandAct expands the variables of a word, and checks the result against the word's kind.
 func (l *Line[B]) expandAct(s *serve.Run, w script.Word, kind string) (string, error) {
 	text, err := s.Expand(w)
 	if err == nil && strings.Contains(w.Raw(), "$") && kind != "JSON" {
@@ -173,7 +174,7 @@ func (l *Line[B]) expandAct(s *serve.Run, w script.Word, kind string) (string, e
 	return text, err
 }
 
-// fits checks a word that has no variables.
+// fits records a mistake if a word without variables does not have the form of its kind.
 func (l *Line[B]) fits(w script.Word, kind string) {
 	text, ok := w.Literal()
 	if !ok || strings.Contains(text, "$") {
@@ -184,7 +185,7 @@ func (l *Line[B]) fits(w script.Word, kind string) {
 	}
 }
 
-// misfit returns why a text does not fit a kind of argument in the usage of an act, "" if it fits.
+// misfit returns the reason why a text does not have the form that a usage requires, or "" if it does.
 func misfit(text, kind string) string {
 	switch kind {
 	case "JSON":
@@ -217,7 +218,7 @@ func misfit(text, kind string) string {
 	return ""
 }
 
-// unescape replaces Go's escapes in a text.
+// unescape replaces escapes such as \\u0000, in Go's syntax, in a text.
 func unescape(text string) (string, error) {
 	out, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/serve"
 )
 
-// AgentScript is the script of a scenario that begins with "role agent": the agent's reactions to the editor under
-// test, and the checks of the editor.
+// AgentScript is the script of a scenario that begins with "role agent". It contains the agent's reactions to the
+// editor under test, and the checks of the editor.
 type AgentScript struct {
 	serve.Script
 	RulesOff map[string]string
@@ -28,30 +28,30 @@ type AgentCheck struct {
 	Lines        []AgentExpectation
 }
 
-// AgentExpectation is one line of a check: a condition on a frame or an answer that the editor sent.
+// AgentExpectation is one line of a check: a condition on a frame of the editor, or on its other behavior.
 type AgentExpectation struct {
 	Text   string
 	Negate bool
-	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running". About is the method, the
-	// name of a request, or a regular expression.
+	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running". About is a method, the
+	// name of a request, or a regular expression, depending on What.
 	What, About string
-	// Where limits when the line applies: a regular expression for text that the editor must show, or the name of a
-	// request that must have a result.
+	// Where restricts when the line applies. It is a regular expression for text that the editor must show, or the name
+	// of a request that must have a result.
 	Where string
-	// Count is the required number of matches: "2", ">=2" or "<=1"; "" is at least one.
+	// Count is the required number of matches: "2", ">=2" or "<=1". "" means at least one.
 	Count string
 	// Fields are conditions on the frame.
 	Fields []AgentField
 }
 
-// AgentField is a condition on a value of a frame. Path is looked up in params, result, error or the whole message;
-// the path "kind" is the kind of the chosen option.
+// AgentField is a condition on a value of a frame. Path is looked up in params, result, error and then the whole
+// message. The path "kind" is the kind of the chosen permission option.
 type AgentField struct {
 	Path, Operator string
 	Value          script.Word
 }
 
-// agentScript compiles the lines of a scenario that scripts the agent.
+// agentScript compiles the lines of an agent-side scenario.
 func (p *parser[B]) agentScript(lines []*script.Line) {
 	s := &AgentScript{Script: serve.Script{Capabilities: map[string]string{}}, RulesOff: p.scenario.RulesOff}
 	p.scenario.Agent = s
@@ -223,7 +223,7 @@ $NAME.path for what a request was answered, in quotes too:
 	return b.String()
 }
 
-// event returns the method of an event, which may be given by its short name. ok is false for an unknown event.
+// event returns the method of an event. name is the method itself or a short name. ok is false for an unknown event.
 func (d *Dialect[B]) event(name string) (string, bool) {
 	if long, ok := d.Events[name]; ok {
 		return long, true

@@ -15,75 +15,76 @@ import (
 // Command is one command of the scenario language. Help, errors and the reference page are generated from it.
 type Command[B any] struct {
 	Name string
-	// Group is the command's section in the reference: conditions, setup, acts, forward, back, structure.
+	// Group is the command's section in the reference: conditions, setup, acts, forward, back or structure.
 	Group string
 	// Args is the usage text after the name.
 	Args string
-	// Summary is one line, a verb phrase; Detail the rest of its page.
+	// Summary is a verb phrase on one line. Detail is the rest of the command's help page.
 	Summary, Detail string
-	// Negatable: a line may put ! in front of it. Captures: a line may end in "as NAME". Blocks is the number of { }
-	// that follow.
+	// Negatable means that a line may begin with "!". Captures means that a line may end with "as NAME". Blocks is the
+	// number of { } blocks that follow.
 	Negatable, Captures bool
 	Blocks              int
-	// Passive: the command only looks, or declares something about the file, so that the run is the same without the
-	// command. Commands of the group back count as passive without this field.
+	// Passive means that the run is the same without the command: it only looks, or declares something about the file.
+	// Commands of the group back are passive even if this field is false.
 	Passive bool
-	// Effect: the command expects an effect or an end. Its miss is then a failure even in a check without a
-	// requirement.
+	// Effect means that the command expects an effect or an end. Its miss is a failure even in a check without
+	// requirements.
 	Effect bool
-	// OfTool: a tool call may have to produce the effect that the command expects. The command's miss proves nothing if
-	// that tool call failed.
+	// OfTool means that the expected effect may require a tool call. If that tool call failed, the command's miss proves
+	// nothing.
 	OfTool bool
-	// Cuts: the command may cut off a turn, so that the model may wait at a gate for ever.
+	// Cuts means that the command may cut off a turn. The model may then wait at a gate for ever.
 	Cuts bool
-	// Process: the command is about the agent's process. If the agent has no local process, the scenario is skipped.
+	// Process means that the command concerns the agent's process. If the agent has no local process, the scenario is
+	// skipped.
 	Process bool
-	// Alone: a scenario with this command needs a process of the agent that no other scenario used. Process implies
-	// it.
+	// Alone means that a scenario with this command needs an agent process that no other scenario has used. Process
+	// implies Alone.
 	Alone bool
-	// Compile reads the arguments of a line and records mistakes in them. A nil Step means that the line only declares
-	// something.
+	// Compile parses the arguments of a line and records mistakes in them. A nil Step means that the line is only a
+	// declaration.
 	Compile func(l *Line[B]) Step[B]
-	// Act is Compile for a line in a handler of a scripted agent.
+	// Act replaces Compile for a line in a handler of a scripted agent.
 	Act func(l *Line[B]) func(*serve.Run) error
 }
 
 // Step plays a line on a branch of the run.
 type Step[B any] func(ctx context.Context, b B) error
 
-// Dialect is the scenario language of one protocol: the protocol's own commands and patterns, and the common ones that
-// the engine adds. B is the engine's branch type; the language only passes branches to steps. With Name "" it reads
-// scenarios of any protocol.
+// Dialect is the scenario language of one protocol. It has the protocol's own commands and patterns, and the common
+// ones, which the engine adds. B is the engine's branch type; the language only passes branches to steps. A Dialect
+// with Name "" reads scenarios of any protocol.
 type Dialect[B any] struct {
-	// Name is the protocol's name for users and in the first line of a scenario.
+	// Name is the protocol's name, for users and for the first line of a scenario.
 	Name string
-	// Suites has a folder of scenarios for each suite. SuitesAt is the path of Suites in the source tree.
+	// Suites contains a folder of scenarios for each suite. SuitesAt is the path of Suites in the source tree.
 	Suites   fs.FS
 	SuitesAt string
-	// Words are the protocol's own commands, Kinds its own kinds of patterns. Any and AnyKinds are the commands and
-	// kinds of every protocol. Method is the kind of a pattern that begins with a method.
+	// Words and Kinds are the protocol's own commands and kinds of patterns. Any and AnyKinds are those that every
+	// protocol has. Method is the kind of patterns that begin with a method.
 	Words, Any      []*Command[B]
 	Kinds, AnyKinds []Kind
 	Method          Kind
-	// AgentActs are the protocol's own acts for handlers of a scripted agent, made with AgentAct. Events maps the
-	// names of events in scripts to their methods.
+	// AgentActs lists the protocol's own acts for handlers of a scripted agent, made with AgentAct. Events maps the
+	// short name of an event to its method.
 	AgentActs []*Command[B]
 	Events    map[string]string
-	// Remote: the protocol's agents are servers, so that a scripted agent has no process for acts like exit.
+	// Remote means that the protocol's agents are servers. A scripted agent then has no process for acts such as exit.
 	Remote bool
-	// PatternHelp explains, in the help on patterns, where the path of a condition is looked up.
+	// PatternHelp is a text for the help on patterns. It explains where the path of a condition is looked up.
 	PatternHelp string
-	// StopReasons are the reasons with which a turn may end.
+	// StopReasons lists the reasons with which a turn may end.
 	StopReasons []string
 	// Requirement reports whether a requirement has this id.
 	Requirement func(id string) bool
-	// Phase returns the step of a comment, which begins a phase of log and transcript. OfProcess wraps the step of a
-	// command about the agent's process.
+	// Phase returns the step of a comment, which starts a phase in the log and transcript. OfProcess wraps the step of a
+	// command that concerns the agent's process.
 	Phase     func(text string) Step[B]
 	OfProcess func(name string, do Step[B]) Step[B]
 }
 
-// Groups returns the groups of commands and their titles, in the order of the reference.
+// Groups returns pairs of a group's name and title, in the order of the reference.
 func Groups() [][2]string {
 	return [][2]string{
 		{"conditions", "Conditions"}, {"setup", "Set-up"}, {"acts", "Acts"},
@@ -91,16 +92,16 @@ func Groups() [][2]string {
 	}
 }
 
-// Commands returns all commands of the language, those of the protocol first.
+// Commands returns all commands for editor scripts, those of the protocol first.
 func (d *Dialect[B]) Commands() []*Command[B] { return slices.Concat(d.Words, d.Any) }
 
-// CommandTable returns all commands of the language by their names.
+// CommandTable returns all commands for editor scripts by name.
 func (d *Dialect[B]) CommandTable() map[string]*Command[B] { return tableOf(d.Commands()) }
 
-// Looks reports whether the command leaves the run unchanged.
+// Looks reports whether the run is the same without the command.
 func (c *Command[B]) Looks() bool { return c.Passive || c.Group == "back" }
 
-// SetsUp reports whether the command belongs, or may belong, before the agent's start.
+// SetsUp reports whether the command may come before the agent's start.
 func (c *Command[B]) SetsUp() bool {
 	return (c.Group == "setup" || c.Group == "conditions") && !c.Passive
 }
@@ -113,13 +114,14 @@ func tableOf[B any](all []*Command[B]) map[string]*Command[B] {
 	return table
 }
 
-// Vocabulary returns the commands of editor and agent scripts by name. A name of both means the editor's command.
+// Vocabulary returns the commands of editor and agent scripts by name. If both have a command with the same name, it
+// returns the editor's.
 func (d *Dialect[B]) Vocabulary() map[string]*Command[B] {
 	return tableOf(slices.Concat(d.agentActs(), d.agentCommands(), d.Commands()))
 }
 
-// Help returns the page of one command, or of a topic: "commands" lists all,
-// "patterns" explains patterns.
+// Help returns the help page of one command or topic. The topics are "commands" (a list of all), "patterns" and
+// "agent-side".
 func (d *Dialect[B]) Help(topic string) (string, error) {
 	switch topic {
 	case "commands":
@@ -147,7 +149,7 @@ func (c *Command[B]) page() string {
 	return b.String()
 }
 
-// namedArgs end the usage of a command that needs a name.
+// namedArgs is the end of the usage of a command that requires a name.
 const namedArgs = " as NAME"
 
 func (c *Command[B]) usage() string {
@@ -219,5 +221,5 @@ func (d *Dialect[B]) Reference() string {
 	return b.String()
 }
 
-// Mistake is an error in a scenario file, which the user must fix. The agent is never to blame for it.
+// Mistake is an error in a scenario file, which the user must fix. It is never the agent's fault.
 type Mistake = mistake.Mistake

@@ -11,14 +11,14 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Review returns warnings about a scenario without errors, for example a pattern that can never match, or a pause that
-// could be an await. It needs no agent.
+// Review returns warnings about a scenario that has no errors, for example a pattern that can never match, or a pause
+// that could be an await. It needs no agent.
 func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	r := &review[B]{s: s}
 	if s.Title == "" {
 		r.add(1, "begin the file with # and one sentence", "the scenario does not say what it is about")
 	}
-	// The rules judge every scenario, also a reduced recording without checks. A scenario of a suite must have a
+	// The rules judge every scenario, even a reduced recording without checks. Only a scenario of a suite must have a
 	// check.
 	if len(s.Checks) == 0 && s.Role == "editor" && s.Suite != "" {
 		r.add(1, "open one with check REQUIREMENT or check SLUG", "the scenario has no check")
@@ -50,12 +50,12 @@ func (d *Dialect[B]) Review(s *Scenario[B]) []*Mistake {
 	return r.out
 }
 
-// Starts returns the lines that run something or make the agent run something: programs, settings, raw messages and the
-// model's tool calls. It is for readers who do not know the scenario's author.
+// Starts returns the lines that run something or make the agent run something: programs, settings, raw messages and
+// the model's tool calls. It helps a user to decide whether to trust a scenario.
 func (s *Scenario[B]) Starts() []*Mistake {
 	out := slices.Clone(s.starts)
 	model, err := fakellm.ParseScript(s.File, s.Model, nil)
-	if s.Model == nil || err != nil { // Review says so
+	if s.Model == nil || err != nil { // Review reports the error
 		return out
 	}
 	for line, call := range model.Calls() {
@@ -65,7 +65,7 @@ func (s *Scenario[B]) Starts() []*Mistake {
 	return out
 }
 
-// endsTurn reports whether a line between the lines after and before waits for a turn's end, or ends the agent.
+// endsTurn reports whether a line between the lines after and before waits for the end of a turn, or ends the agent.
 func (s *Scenario[B]) endsTurn(after, before int) bool {
 	return slices.ContainsFunc(s.Steps, func(st Played[B]) bool {
 		return st.Line > after && st.Line < before && turnEnds().MatchString(st.Text)
@@ -84,7 +84,8 @@ func (r *review[B]) add(line int, hint, format string, args ...any) {
 	r.out = append(r.out, &Mistake{File: r.s.File, Line: line, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
 
-// model reviews the model's script and returns its gates, each marked unused (false).
+// model reviews the model's script and returns the names of its gates. The value of each gate is false, which means
+// unused.
 func (r *review[B]) model() map[string]bool {
 	gates := map[string]bool{}
 	if r.s.Model == nil {
@@ -108,8 +109,8 @@ func (r *review[B]) model() map[string]bool {
 	return gates
 }
 
-// gates adds warnings about a gate that does not exist, an existing gate that is not used, and a pause without a
-// reason.
+// gates adds warnings about gates that do not exist, gates that are not used, and pauses without a reason. gates maps
+// the names of existing gates to whether they are used.
 func (r *review[B]) gates(gates map[string]bool) {
 	for _, g := range r.s.gates {
 		if _, ok := gates[g.name]; !ok {
@@ -117,7 +118,7 @@ func (r *review[B]) gates(gates map[string]bool) {
 		}
 		gates[g.name] = true
 	}
-	cuts := false // the turn is cut off, so that a gate may hold for ever
+	cuts := false // the turn may be cut off, so that a gate may wait for ever
 	for i, st := range r.s.Steps {
 		if st.Command == nil {
 			continue
@@ -135,10 +136,10 @@ func (r *review[B]) gates(gates map[string]bool) {
 	}
 }
 
-// anyVariable stands in for variables whose values are known only during a run.
+// anyVariable is a value for each variable that is known only during a run.
 func anyVariable(string) (string, error) { return "x", nil }
 
-// ModelMistake converts a mistake's position in llm.yaml to its position in the user's scenario file.
+// ModelMistake converts the position of a mistake in llm.yaml to the position in the scenario file.
 func (s *Scenario[B]) ModelMistake(err error) error {
 	var bad *Mistake
 	if !errors.As(err, &bad) {
