@@ -140,7 +140,7 @@ func (m *Mask) str(b []byte, key, s string) []byte {
 func (m *Mask) under(key, member string) string {
 	switch {
 	case volatile(key):
-		return key // a duration in parts, such as {secs, nanos}
+		return key // a duration that is given in parts
 	case member == "version" && slices.Contains(m.software, key):
 		return softwareVersion
 	}

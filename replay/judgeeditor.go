@@ -365,8 +365,7 @@ func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 	return false
 }
 
-// leftUnread reports whether the editor stopped reading the agent's output while a request of the editor was
-// unanswered.
+// leftUnread reports whether the editor closed the agent's output while a request of the editor was unanswered.
 func (j Judge) leftUnread(s Session) bool {
 	open := j.requests()
 	for e := range s.Log.All() {

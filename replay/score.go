@@ -271,7 +271,7 @@ func newScore(p Protocol, t *transcript.Transcript, gates []fakellm.RecordedGate
 		r.before = e.At
 	}
 	r.total = maps.Clone(r.count.counts)
-	maps.DeleteFunc(r.total, func(key string, _ int) bool { return r.chunk[key] }) // the agent may split a text at any point
+	maps.DeleteFunc(r.total, func(key string, _ int) bool { return r.chunk[key] }) // chunks may be split anywhere
 	return r.score
 }
 

@@ -360,8 +360,8 @@ func (r *run) process() string {
 	}
 }
 
-// Unreached returns the reason why an agent at a URL could not be reached. It returns "" if the agent has no URL or
-// was reached.
+// Unreached returns the logged reason why an agent at a URL could not be reached. It returns "" if there is no such
+// reason or the agent has no URL.
 func (r *run) Unreached() (why string) {
 	if r.engine.Profile.URL == "" {
 		return ""

@@ -144,7 +144,8 @@ func (b *Branch) sessionOf(x *bound) *Session {
 	return b.run.lastSession(func(s *Session) bool { return s.ID == x.Session })
 }
 
-// quiet waits until the agent has sent no frame for the duration d. longest limits the wait, if it is long enough.
+// quiet waits until the agent has sent no frame for the duration d. The wait may last at most longest, or d and a
+// step timeout if that is longer.
 func (b *Branch) quiet(ctx context.Context, l *Line, d, longest time.Duration) error {
 	if err := b.Begin(ctx); err != nil {
 		return err

@@ -26,7 +26,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// inapplicable returns why the scenario does not apply to this profile, or "".
+// inapplicable returns the reason why the scenario does not apply to this profile, or "" if it does.
 func (e *Engine) inapplicable(s *Scenario) string {
 	over := e.Profile.Binding()
 	if need := s.Elsewhere(over); need != "" {
@@ -41,7 +41,7 @@ func (e *Engine) inapplicable(s *Scenario) string {
 	return ""
 }
 
-// prepare returns a run that is ready for its first line.
+// prepare returns a run whose first line can be played.
 func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	r := &run{engine: e, scenario: s, client: e.Protocol.Client()}
 	st := &r.state
@@ -114,8 +114,8 @@ func (e *Engine) prepare(s *Scenario) (_ *run, err error) {
 	return r, nil
 }
 
-// keepUnknown wraps lookup so that unknown variables stay unchanged: workspace files contain code, which may use dollar
-// signs.
+// keepUnknown wraps lookup so that unknown variables stay unchanged. Workspace files may contain code, in which
+// dollar signs are common.
 func keepUnknown(lookup func(string) (string, error)) func(string) (string, error) {
 	return func(name string) (string, error) {
 		if v, err := lookup(name); err == nil {
@@ -153,8 +153,8 @@ func (r *run) serveModel() error {
 	return err
 }
 
-// ModelOf returns a profile's configuration of its agent's model: the wire format, the agent's names for the neutral
-// tools (nil if unknown), and the lanes.
+// ModelOf returns the configuration of a model server for a profile's agent: the wire format, the agent's names for
+// the neutral tools (nil if unknown), and the lanes.
 func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
 	c.Wire, c.Lenient = p.Model.Wire, p.Model.Strict != nil && !*p.Model.Strict
 	if p.Tools != nil {
@@ -169,7 +169,8 @@ func ModelOf(p *agents.Profile) (c fakellm.Config, err error) {
 	return c, nil
 }
 
-// expandFixed replaces the variables that are known before the run. Its error has no position; the caller adds that.
+// expandFixed expands the variables in text that are known before the run. Its error has no position; the caller adds
+// it.
 func (r *run) expandFixed(text string) (string, error) {
 	out, err := script.ExpandText("", text, r.Fixed)
 	if m, ok := errors.AsType[*language.Mistake](err); ok {
@@ -178,8 +179,8 @@ func (r *run) expandFixed(text string) (string, error) {
 	return out, err
 }
 
-// Prepare runs the profile's set-up step, if it has one, once for all later runs. An isolated engine also isolates that
-// step. The error is a message for the user.
+// Prepare runs the profile's set-up step once, for all later runs. Without such a step it does nothing. If the engine
+// isolates agents, it also isolates this step. The error is a message for the user.
 func (e *Engine) Prepare(ctx context.Context) error {
 	o := agents.Preparation{Keeper: e.keeper(), Sandbox: agents.Sandbox{Temp: e.Temp, Self: e.Self, Cwd: e.Cwd,
 		HostEnv: e.Host, Env: e.Env, Pass: e.PassEnv}}
@@ -196,8 +197,9 @@ func (e *Engine) Prepare(ctx context.Context) error {
 
 const greeting = "# The agent is greeted.\nfurther off 'no turn'\nstart\nneeds agent:providers\n"
 
-// Greeting starts the agent once, sends the greeting and ends the agent. It returns the agent's own name and version,
-// "" without an answer. provided says whether an editor can tell the agent where its model is.
+// Greeting starts the agent, performs the greeting and stops the agent. It returns the agent's own name and version,
+// or "" if the agent did not answer. provided reports whether an editor can tell the agent the address of its model
+// (providers/set).
 func (e *Engine) Greeting(ctx context.Context) (name, version string, provided bool) {
 	own := *e
 	own.Out, own.Golden, own.Step, own.Launched, own.Share, own.Debug = "", nil, nil, nil, false, false
@@ -215,7 +217,8 @@ func (e *Engine) Greeting(ctx context.Context) (name, version string, provided b
 	return res.AgentName, res.AgentVersion, res.Verdict == results.Pass
 }
 
-// newSandbox creates the directories of a run below parent; "" is the system's directory for temporary files.
+// newSandbox creates the directories of a run below parent. If parent is "", it uses the system's directory for
+// temporary files.
 func newSandbox(parent string) (*workspace.Dirs, error) {
 	root, err := os.MkdirTemp(parent, "acp-test-run-")
 	if err != nil {
@@ -224,7 +227,7 @@ func newSandbox(parent string) (*workspace.Dirs, error) {
 	return workspace.MakeDirs(root)
 }
 
-// difference returns the changes between two snapshots as readable text.
+// difference describes the changes between two snapshots for users.
 func difference(before, after workspace.Snapshot) string {
 	var b strings.Builder
 	for _, c := range before.Changes(after) {

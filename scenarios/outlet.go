@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// outlet is a local address that several servers use one after the other. Without a server it refuses connections.
+// outlet is a local address that several servers use, one after the other. While no server uses it, it refuses
+// connections.
 type outlet struct {
 	listener net.Listener
 
@@ -45,9 +46,8 @@ func (o *outlet) accept() {
 
 func (o *outlet) close() { o.listener.Close() }
 
-// lend returns a listener that gets all new connections until the listener is closed. It closes the connections to the
-// previous server: agents keep connections open, and that server may still be shutting down when the next scenario
-// connects.
+// lend returns a listener for the next server. The listener gets all new connections until it is closed. lend closes
+// the connections to the previous server: agents keep connections open, and that server may still be shutting down.
 func (o *outlet) lend() net.Listener {
 	l := &lent{Listener: o.listener, conns: make(chan net.Conn), over: make(chan struct{})}
 	o.mu.Lock()
@@ -59,7 +59,7 @@ func (o *outlet) lend() net.Listener {
 	return l
 }
 
-// lent is an outlet's listener for one server.
+// lent is the listener through which one server uses an outlet.
 type lent struct {
 	net.Listener
 	conns chan net.Conn
@@ -86,7 +86,7 @@ func (l *lent) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends Accept. The outlet's address stays open.
+// Close makes Accept return. The outlet's address stays open for the next server.
 func (l *lent) Close() error {
 	l.once.Do(func() { close(l.over) })
 	return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// trapped reports whether outside connections are refused and logged. A launcher that may have to fetch the agent
-// keeps its network.
+// trapped reports whether connections to other machines are refused and logged. It is false for a launcher that may
+// have to download the agent.
 func (e *Engine) trapped() bool { return !e.NoTrap && !e.Profile.Fetches() }
 
-// setTrap starts the proxy that agents are told to use. For an isolated agent the proxy connects only to the run's
-// model server, so that the proxy does not undo the isolation.
+// setTrap starts the proxy that agents are configured to use. For an isolated agent, this proxy connects only to the
+// run's model server. Otherwise the proxy would break the isolation.
 func (r *run) setTrap() (err error) {
 	if !r.engine.trapped() {
 		return nil
@@ -33,7 +33,7 @@ func (r *run) setTrap() (err error) {
 	return err
 }
 
-// proxy returns the URL of the trap, or "" if none was started.
+// proxy returns the URL of the proxy, or "" if none was started.
 func (r *run) proxy() string {
 	if r.trap == nil {
 		return ""
@@ -41,8 +41,8 @@ func (r *run) proxy() string {
 	return r.trap.URL()
 }
 
-// isolation returns how the agent is isolated, nil if it is not. The agent keeps the servers of this run, the run's
-// directories and the tools that it needs.
+// isolation returns the isolation of the agent, or nil if the engine does not isolate agents. An isolated agent can
+// use the servers and directories of this run, and the tools that it needs.
 func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 	if !r.engine.Isolate {
 		return nil, nil
@@ -58,7 +58,8 @@ func (r *run) isolation(launch agents.Launch) (*isolate.Isolation, error) {
 	return r.engine.isolation(r.box.Root, launch, append(ports, more...)...)
 }
 
-// isolation returns an isolation for an agent with its directories below root that can reach only ports.
+// isolation returns an isolation for an agent whose directories are below root. The agent can reach only the given
+// ports.
 func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.Port) (*isolate.Isolation, error) {
 	if e.Self == "" {
 		return nil, errors.New("isolating the agent: the engine's field Self, the path of this program, is not set")
@@ -85,8 +86,8 @@ func (e *Engine) isolation(root string, launch agents.Launch, ports ...isolate.P
 	return i, nil
 }
 
-// strangeTools returns a finding for each tool that the profile names and the script called, but that the agent did not
-// offer its model.
+// strangeTools returns a finding for each tool of the profile that the script called although the agent did not offer
+// it to its model.
 func (r *run) strangeTools() (out []results.Finding) {
 	for _, s := range r.model.Strange() {
 		instead := "; it offers " + strings.Join(s.Offered, ", ")

@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Patience returns a context for the wait for the answer to a request. Requests that start the agent get the longer of
-// the start timeout and the step timeout.
+// Patience returns a context with the timeout for the response to a request. For requests that start the agent, this
+// is the longer of the start timeout and the step timeout.
 func (r *run) Patience(ctx context.Context, method string) (context.Context, context.CancelFunc) {
 	d := r.engine.Profile.Timeouts.Start
 	if !r.protocol().Start(method) || d <= r.engine.StepTimeout {
@@ -23,10 +23,10 @@ func (r *run) Patience(ctx context.Context, method string) (context.Context, con
 	return r.waitFor(ctx, "the answer to "+method, "start timeout", d)
 }
 
-// StepLimit returns the step timeout, which limits one line.
+// StepLimit returns the step timeout.
 func (r *run) StepLimit() time.Duration { return r.engine.StepTimeout }
 
-// StepTimeout returns a context that bounds one line: by within, or by the step timeout if within is 0.
+// StepTimeout returns a context with the timeout of one line: within or, if within is 0, the step timeout.
 func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
 	d, name := within, "within"
 	if d == 0 {
@@ -38,12 +38,12 @@ func (r *run) StepTimeout(ctx context.Context, within time.Duration) (context.Co
 	return patient(ctx, d, &timerError{name: name, d: d}, process.Starved, r.still)
 }
 
-// resting is how long the engine waits, while the agent is idle, for something that only the agent can cause.
+// resting is how long a wait for the agent continues while the agent is idle.
 var resting = 10 * time.Second
 
-// UntilRest returns a context for a line that waits for something that the agent does by itself; kind names it. The
-// context ends after the step timeout, or once the agent's processes have been idle for ten seconds. The idle time is
-// shorter if a wait of this kind timed out before.
+// UntilRest returns a context for a line that waits for something that the agent does by itself. kind is the kind of
+// the wait. The context ends after the step timeout, or when the agent's processes have been idle for ten seconds.
+// The idle time is shorter if a wait of this kind timed out before.
 func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, context.CancelFunc) {
 	r := b.run
 	wait, cancel := r.StepTimeout(ctx, 0)
@@ -54,7 +54,7 @@ func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, c
 	r.change(func(s *state) {
 		again = slices.ContainsFunc(s.vain, func(v results.Vain) bool { return v.For == kind && !v.Cut })
 	})
-	if again { // the first such wait of the run was long enough for both
+	if again { // the run's first wait of this kind was long enough
 		rest = shortestDoubt
 	}
 	go func() {
@@ -87,11 +87,11 @@ func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, c
 	}
 }
 
-// timerError names the timer that ended a wait.
+// timerError is the cause of a context whose timer expired.
 type timerError struct {
 	name    string
 	d       time.Duration
-	instead string // the normal length and why it was shortened; "" if it was not
+	instead string // the normal timeout and why it was shortened; "" if it was not
 }
 
 func (e *timerError) Error() string {
@@ -101,13 +101,14 @@ func (e *timerError) Error() string {
 	return fmt.Sprintf("%s %v", e.name, e.d)
 }
 
-// most is the longest that a timeout can become on a busy machine, as a multiple of its normal length.
+// most is the maximum by which a timeout is extended on a busy machine, as a multiple of its normal length.
 const most = 4
 
-// patient returns a context with a timeout of d that is longer on a busy machine: starved returns the total time that
-// processes of this machine have waited for a processor, and the timeout is extended by what was added to it. The limit
-// is four times d. still reports that the agent uses no processor time, so more time would not help: the extension is
-// then half of d, once. A nil still means no such test. The context ends before ctx unless d is longer.
+// patient returns a context with a timeout of d, which is extended on a busy machine. starved returns the total time
+// that processes of this machine have waited for a processor; the timeout is extended by the increase of that time,
+// up to four times d. still reports whether the agent uses no processor time. In that case the timeout is extended
+// only once, by half of d, because more time would not help. still may be nil. If ctx has a deadline, the extended
+// timeout ends before it; d itself is never reduced.
 func patient(
 	ctx context.Context, d time.Duration, cause error, starved func() time.Duration, still func() bool,
 ) (context.Context, context.CancelFunc) {
@@ -142,30 +143,31 @@ func patient(
 	}
 }
 
-// still reports whether no thread of the agent's processes runs or is ready to run.
+// still reports whether all threads of the agent's processes are waiting: none is running or ready to run.
 func (r *run) still() bool {
 	agent := r.Agent()
 	return agent != nil && agent.PID() > 0 && !agent.Busy()
 }
 
-// since starts to measure a wait. The returned function adds the elapsed time to *wait, a field of the state.
+// since starts to measure a wait. The returned function adds the elapsed time to *wait, which must be a field of the
+// state.
 func (r *run) since(wait *time.Duration) func() {
 	began := time.Now()
 	return func() { r.change(func(*state) { *wait += time.Since(began) }) }
 }
 
-// ranOut adds the time that a timed out line waited to Waits.Deadline.
+// ranOut adds the duration of a wait that timed out to Waits.Deadline. It ignores other outcomes.
 func (r *run) ranOut(o transcript.Outcome) {
 	if _, ok := errors.AsType[*timerError](o.Cause); ok {
 		r.change(func(s *state) { s.waits.Deadline += o.Waited })
 	}
 }
 
-// lingering is how long the agent must be silent at the end of scenarios whose findings may come late.
+// lingering is the default time of silence after scenarios whose findings may come late.
 const lingering = 250 * time.Millisecond
 
-// linger keeps the transcript open until the agent has been silent for the engine's Linger. It returns that time, or 0
-// if it did not wait.
+// linger waits until the agent has been silent for the engine's Linger. It returns that time, or 0 if it did not
+// wait.
 func (r *run) linger(ctx context.Context) time.Duration {
 	d := time.Duration(0)
 	if r.engine.Linger != nil {
@@ -186,15 +188,15 @@ func (r *run) linger(ctx context.Context) time.Duration {
 	return d
 }
 
-// lastWords waits until the agent in a shared process has written its last output. An agent in a process of its own
-// writes it before it exits.
+// lastWords waits until an agent in a shared process has written its last output. It does nothing for an agent with
+// its own process, which writes its last output before it exits.
 func (r *run) lastWords(ctx context.Context) {
 	agent := r.Agent()
 	if r.engine.share == nil || agent == nil {
 		return
 	}
 	defer r.since(&r.state.waits.Linger)()
-	const most, pause = 2 * time.Second, 5 * time.Millisecond // one that is never silent holds nobody up
+	const most, pause = 2 * time.Second, 5 * time.Millisecond // an agent that is never silent must not delay the run
 	ctx, cancel := context.WithTimeoutCause(ctx, most, errQuiet)
 	defer cancel()
 	for last := r.t.Len(); ctx.Err() == nil && !idle(ctx, r.t, last, lingering, agent); last = r.t.Len() {
@@ -202,8 +204,9 @@ func (r *run) lastWords(ctx context.Context) {
 	}
 }
 
-// hearModel waits until the agent asks the model or falls silent, if the script sent a prompt and has a model. A
-// failure's text depends on whether the agent reached its model (found.go), and must not depend on timing.
+// hearModel waits until the agent has called the model or is silent. It does nothing if the script sent no prompt or
+// has no model. The text of a failure depends on whether the agent reached its model (see found.go), and must not
+// depend on timing.
 func (r *run) hearModel(ctx context.Context) {
 	if agent := r.Agent(); agent != nil && r.scenario.Model != nil && len(r.prompts()) > 0 {
 		untilAsked(ctx, r.t, lingering, agent)
@@ -213,7 +216,7 @@ func (r *run) hearModel(ctx context.Context) {
 var modelAsked = transcript.First("a model request",
 	func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
 
-// untilAsked waits until the agent has asked the model, or has done nothing for d.
+// untilAsked waits until the agent has called the model, or has been silent for the duration d.
 func untilAsked(ctx context.Context, t *transcript.Transcript, d time.Duration, agent talker) {
 	for range wakings {
 		last := t.Len()
@@ -223,7 +226,7 @@ func untilAsked(ctx context.Context, t *transcript.Transcript, d time.Duration, 
 	}
 }
 
-// within waits, for at most d, for a wanted entry later than the Seq after.
+// within waits for an entry that meets wanted and has a Seq greater than after. It waits for at most d.
 func within(ctx context.Context, t *transcript.Transcript, after int, d time.Duration,
 	wanted transcript.Expectation) transcript.Outcome {
 	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
@@ -231,18 +234,18 @@ func within(ctx context.Context, t *transcript.Transcript, after int, d time.Dur
 	return t.Await(wait, after, wanted)
 }
 
-// talker is an agent whose silence the engine waits for.
+// talker is the part of an agent that tells whether the agent is silent.
 type talker interface {
 	Taken(context.Context)
 	Busy() bool
 	CatchUp(context.Context)
 }
 
-// wakings is how many times a wait for an agent's silence starts again. An agent that is never silent must not hold up
-// the run.
+// wakings is how many times a wait for silence is restarted. An agent that is never silent must not delay the run
+// further.
 const wakings = 10
 
-// silence waits until the agent has written nothing for d.
+// silence waits until the agent has written nothing for the duration d.
 func silence(ctx context.Context, t *transcript.Transcript, d time.Duration, agent talker) {
 	last := t.Len()
 	for range wakings {
@@ -254,8 +257,8 @@ func silence(ctx context.Context, t *transcript.Transcript, d time.Duration, age
 	}
 }
 
-// idle reports whether an agent that wrote nothing for d after entry last will stay silent. On a busy machine the time
-// alone does not prove it: the agent must have read its input and be idle, and its output must have been logged.
+// idle reports whether an agent that wrote nothing for d after the entry last will stay silent. Elapsed time is no
+// proof on a busy machine. So the agent must also have read its input and be idle, and its output must be logged.
 func idle(ctx context.Context, t *transcript.Transcript, last int, d time.Duration, agent talker) bool {
 	wait, cancel := context.WithTimeoutCause(ctx, d, errQuiet)
 	defer cancel()
@@ -267,6 +270,6 @@ func idle(ctx context.Context, t *transcript.Transcript, last int, d time.Durati
 	if wait.Err() != nil {
 		return false
 	}
-	cancel() // only what is there already counts
+	cancel() // do not wait: look only at entries that are already logged
 	return !t.Await(wait, last, agentFrame).Met()
 }

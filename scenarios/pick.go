@@ -34,7 +34,7 @@ func pickCommand() *Command {
 	}
 }
 
-// compileNeedsPick compiles "needs pick", which skips the scenario if nothing can be picked.
+// compileNeedsPick compiles "needs pick". Such a line skips the scenario if no list entry meets its conditions.
 func compileNeedsPick(l *Line) Step {
 	p := pickerOf(l, 1)
 	return func(_ context.Context, b *Branch) error {
@@ -46,16 +46,16 @@ func compileNeedsPick(l *Line) Step {
 	}
 }
 
-// picker is a compiled pick.
+// picker is a compiled line with the command pick.
 type picker struct {
 	line *Line
 	path string
 	of   string
 	is   func(b *Branch) (func(wire.Value) bool, error)
-	says string // the list and the conditions, as written
+	says string // the list and the conditions as they are written
 }
 
-// pickerOf reads a pick from the words of a line, starting at index from.
+// pickerOf compiles the words of a line, from index from on, to a picker.
 func pickerOf(l *Line, from int) *picker {
 	p := &picker{line: l, path: l.One(from, "the path of a list")}
 	if w := l.Need(from+1, "of"); w.Raw() != "of" {
@@ -72,8 +72,8 @@ func pickerOf(l *Line, from int) *picker {
 	return p
 }
 
-// take stores the first entry of the list that fulfils the conditions under the line's name. If no entry does, lacks
-// describes the missing one. from is the transcript's entry that holds the list.
+// take stores the first list entry that meets the conditions, under the name that the line gives. If no entry meets
+// them, lacks describes what is missing. from is the transcript entry that contains the list.
 func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error) {
 	entries, from, err := p.all(b)
 	if err != nil {
@@ -86,7 +86,7 @@ func (p *picker) take(b *Branch) (from transcript.Entry, lacks string, err error
 	return from, "", nil
 }
 
-// all returns the list's entries that fulfil the conditions. from is the transcript's entry that holds the list.
+// all returns the list entries that meet the conditions. from is the transcript entry that contains the list.
 func (p *picker) all(b *Branch) (entries []wire.Value, from transcript.Entry, err error) {
 	list, from, err := p.list(b)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *run) pick(name string, entry wire.Value) {
 	r.change(func(s *state) { s.picked[name] = entry })
 }
 
-// list returns the list to pick from, and the entry of the transcript that holds it.
+// list returns the list to pick from, and the transcript entry that contains it.
 func (p *picker) list(b *Branch) (v wire.Value, from transcript.Entry, err error) {
 	if v, ok := b.run.taken(p.of); ok {
 		return v.Path(p.path), transcript.Entry{}, nil
@@ -123,8 +123,8 @@ func (p *picker) list(b *Branch) (v wire.Value, from transcript.Entry, err error
 	return v, e, nil
 }
 
-// flat yields the entries of a list. An entry with a list of the same name is a group: flat yields the entries of that
-// inner list instead.
+// flat yields the items of a list. If an item contains a list with the same name, the item is a group: flat yields
+// the items of that inner list instead.
 func flat(list wire.Value, path string) func(yield func(wire.Value) bool) {
 	name := path[strings.LastIndex(path, ".")+1:]
 	return func(yield func(wire.Value) bool) {
@@ -142,13 +142,14 @@ func flat(list wire.Value, path string) func(yield func(wire.Value) bool) {
 	}
 }
 
-// taken returns the list entry that a line stored under a name.
+// taken returns the list entry that was stored under a name.
 func (r *run) taken(name string) (v wire.Value, ok bool) {
 	r.change(func(s *state) { v, ok = s.picked[name] })
 	return v, ok
 }
 
-// answerOf returns the agent's answer to e if e is a request of the editor that has been answered; else it returns e.
+// answerOf returns the agent's response to e if e is a request of the editor that has a response. Otherwise it
+// returns e.
 func (r *run) answerOf(e transcript.Entry) transcript.Entry {
 	if e.Source == transcript.Editor && e.Kind == transcript.Request {
 		if a := r.t.At(r.AnswerTo(e.Seq)); a.Ref == e.Seq {
@@ -158,7 +159,8 @@ func (r *run) answerOf(e transcript.Entry) transcript.Entry {
 	return e
 }
 
-// Where reads conditions on a JSON value from the line's words from index from on, and returns their compiler.
+// Where parses conditions on a JSON value from the line's words, from index from on. The result expands their
+// variables and returns a function that checks a value.
 func Where(l *Line, from int) func(b *Branch) (is func(wire.Value) bool, err error) {
 	var fields []language.Field
 	for i := from; i < len(l.Rest); i++ {
@@ -182,7 +184,7 @@ func Where(l *Line, from int) func(b *Branch) (is func(wire.Value) bool, err err
 	}
 }
 
-// bindField returns a condition with its variables replaced.
+// bindField returns a condition with its variables expanded.
 func bindField(f language.Field, b *Branch) (boundField, error) {
 	value, err := b.Expand(f.Value)
 	if err != nil {
@@ -197,7 +199,7 @@ func bindField(f language.Field, b *Branch) (boundField, error) {
 	return bf, nil
 }
 
-// mostOfEach is the largest number of entries for which a block is played. Some agents offer hundreds of models.
+// mostOfEach is the maximum number of entries for which "each" plays its block. Some agents offer hundreds of models.
 const mostOfEach = 20
 
 func eachCommand() *Command {

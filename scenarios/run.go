@@ -25,85 +25,88 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// run is the state of one scenario while it runs.
+// run is the state of one run of a scenario.
 type run struct {
 	engine   *Engine
 	scenario *Scenario
 	box      *workspace.Dirs
-	files    *confined.Root // box.Root, from before the agent ran
+	files    *confined.Root // box.Root, opened before the agent ran
 	t        *transcript.Transcript
 	model    *fakellm.Server
-	trap     *fakellm.Trap           // nil if outside connections are left alone
+	trap     *fakellm.Trap           // nil if connections to other machines are not blocked
 	cutShort context.CancelCauseFunc // ends the script
 
 	checker *rules.Checker
-	judged  func() // waits until the checker has seen all entries
+	judged  func() // waits until the checker has judged all entries
 	told    func(e transcript.Entry, path string) (string, bool)
 	client  Client
 	state   state
 	flood   flood
 	effects effects
-	folder  *evidence.Folder // nil if nothing is kept
-	below   string           // path of the scenarios in folder
-	log     *evidence.File   // file of the transcript
+	folder  *evidence.Folder // nil if no artifacts are written
+	below   string           // path of the scenarios within folder
+	log     *evidence.File   // the transcript's file
 	// launching is locked while an agent starts.
 	launching sync.Mutex
 	rendered  string
 }
 
-// Login returns the id of the login method that the profile uses, "" for none.
+// Login returns the id of the login method in the profile, or "".
 func (b *Branch) Login() string { return b.run.engine.Profile.Auth }
 
-// Provided reports whether the agent gets its model from providers/set.
+// Provided reports whether the editor tells the agent its model with providers/set.
 func (b *Branch) Provided() bool { return b.run.engine.Profile.Providers }
 
 // StartMode returns the mode that the editor sets in new sessions; "" keeps the agent's initial mode.
 func (b *Branch) StartMode() string { return b.run.engine.startMode }
 
-// Lacks returns why the agent lacks a neutral tool or an ability of that tool; "" if the agent has it.
+// Lacks returns the reason why the agent lacks a neutral tool, or an ability of such a tool. It returns "" if the
+// agent has it.
 func (b *Branch) Lacks(need string) string { return b.run.engine.Profile.Lacks(need) }
 
 // Session is a conversation that the script opened.
 type Session struct {
-	// Name is the session's name in the script, ID its id in the protocol.
+	// Name is the session's name in the script. ID is its id in the protocol.
 	Name, ID string
-	// Dir is its working directory.
+	// Dir is the session's working directory.
 	Dir string
 
-	// coming returns the session's ID, or "" until the agent has sent that ID; nil if nothing waits for the ID.
+	// coming returns the session's ID, or "" until the agent has sent it. coming is nil if the ID is already known.
 	coming  func() string
-	begin   int   // Seq from which await looks forward at first
-	prompts []int // Seqs of its prompts, under the lock of the run's state
+	begin   int   // Seq from which the session's first await searches
+	prompts []int // Seqs of its prompts; the lock of the run's state protects it
 }
 
-// NewSession returns a session that a line is about to open. await looks forward from the branch's current position.
+// NewSession returns a session that a line is about to open. Its first await searches from the branch's current
+// position.
 func (b *Branch) NewSession(name, dir string) *Session {
 	return &Session{Name: name, Dir: dir, begin: b.At()}
 }
 
-// OpensBy records that a session counts as open as soon as id returns its ID instead of "".
+// OpensBy records that a session will be open as soon as id returns its ID. Until then, id returns "".
 func (b *Branch) OpensBy(c *Session, id func() string) {
 	b.change(func(s *state) { c.coming, s.opening = id, append(s.opening, c) })
 }
 
 // view is the position up to which one branch has read one session.
 type view struct {
-	cursor int   // Seq from which await looks forward
-	ended  int   // Seq of the last end of a turn that was awaited
-	over   []int // prompts whose turn was awaited to its end
+	cursor int   // Seq from which await searches
+	ended  int   // Seq of the last turn end that await found
+	over   []int // prompts whose turn end await has found
 }
 
-// Branch is a thread of control: the script or a side of a both. Its session is used by lines that name none.
+// Branch is a thread of control: the script, or one side of a "both". Lines that name no session use the branch's
+// session.
 type Branch struct {
 	*run
 	session *Session
-	cursor  int // position if no session is open
+	cursor  int // position while no session is open
 	views   map[*Session]*view
 	group   *group
-	apart   bool // one side of both
+	apart   bool // the branch is one side of a "both"
 }
 
-// view returns this branch's reading position in a session.
+// view returns this branch's position in a session.
 func (b *Branch) view(s *Session) *view {
 	v := b.views[s]
 	if v == nil {
@@ -116,7 +119,7 @@ func (b *Branch) view(s *Session) *view {
 	return v
 }
 
-// fork returns a branch for one side of a both. It starts at b's positions and advances independently.
+// fork returns a branch for one side of a "both". It starts at the positions of b and then advances independently.
 func (b *Branch) fork() *Branch {
 	own := &Branch{run: b.run, session: b.Session(), cursor: b.cursor, views: map[*Session]*view{}, apart: true}
 	for s, v := range b.views {
@@ -125,7 +128,7 @@ func (b *Branch) fork() *Branch {
 	return own
 }
 
-// join moves b forward to the positions that one side of a both has reached.
+// join moves b forward to the positions that one side of a "both" has reached.
 func (b *Branch) join(side *Branch) {
 	b.cursor = max(b.cursor, side.cursor)
 	for s, v := range side.views {
@@ -135,13 +138,13 @@ func (b *Branch) join(side *Branch) {
 	}
 }
 
-// group is the state of a group { } while it runs.
+// group is the state of a running group { }.
 type group struct {
 	taken map[int]bool
-	ends  map[*Session]int // the last entry that a line about the session took; the key nil is for no session
+	ends  map[*Session]int // session -> the last entry that a line matched in it; the key nil means no session
 }
 
-// checkState is a check, and its misses so far.
+// checkState is a check with its misses so far.
 type checkState struct {
 	decl    *language.Check
 	reached bool
@@ -151,31 +154,32 @@ type checkState struct {
 // Miss is the error of a line whose expectation was not met.
 type Miss struct {
 	Failure *transcript.Failure
-	// Verdict is set if the line knows its verdict (inconclusive). If it is 0, the check's class decides.
+	// Verdict is set if the line itself determines it (inconclusive). If it is 0, the check's class decides.
 	Verdict results.Verdict
-	// Effect says that the line expects an effect or an end. Its miss is a failure even in a check without a
-	// requirement.
+	// Effect means that the line expects an effect or an end. Its miss is a failure even in a check without
+	// requirements.
 	Effect bool
-	// Soft: the script goes on, because no later line depends on this one.
+	// Soft means that the script continues, because no later line depends on this one.
 	Soft bool
-	// setup: the miss is of something that the script takes for granted, such as the agent's start, and not of a line.
-	// It counts against the scenario instead of a check.
+	// setup means that the miss belongs to an implied step, such as the agent's start, and not to a line. It counts
+	// against the scenario instead of a check.
 	setup bool
-	// turnOpen is the Seq of the prompt whose turn was awaited and did not end; else 0.
+	// turnOpen is the Seq of a prompt if its turn did not end although a line awaited the end; else 0.
 	turnOpen int
-	// turnEnd is the Seq of a turn's end that followed a cancel, with a reason other than cancelled. A rule decides
+	// turnEnd is the Seq of a turn end after a cancel, if its stop reason is not cancelled; else 0. A rule decides
 	// whether that is a failure.
 	turnEnd int
-	// by is the entry that made the awaited entry impossible; the zero Entry if there is no such entry.
+	// by is the entry that made a match impossible, or the zero Entry.
 	by transcript.Entry
-	// ofTool: the line expects an effect of a tool call. at is the length of the transcript when the line missed.
+	// ofTool means that the line expects an effect of a tool call. at is the length of the transcript when the line
+	// missed.
 	ofTool bool
-	// why is the reason if the miss proves nothing.
+	// why is the reason why the miss proves nothing, or "".
 	why string
 	at  int
 }
 
-// reason returns why the miss proves nothing, in one sentence.
+// reason explains in one sentence why the miss proves nothing.
 func (m *Miss) reason() string {
 	if m.why != "" {
 		return m.why
@@ -188,12 +192,12 @@ func (m *Miss) reason() string {
 
 func (m *Miss) Error() string { return m.Failure.Error() }
 
-// Skipped is the error that ends a scenario which does not apply.
+// Skipped is the error that ends a scenario because it does not apply.
 type Skipped struct{ Reason string }
 
 func (s *Skipped) Error() string { return s.Reason }
 
-// Session returns the session that lines without a session name use: the branch's own, else the one opened last.
+// Session returns the session for lines that name none: the branch's own session, else the session opened last.
 func (b *Branch) Session() *Session {
 	if b.session != nil {
 		return b.session
@@ -201,14 +205,15 @@ func (b *Branch) Session() *Session {
 	return b.lastSession(func(*Session) bool { return true })
 }
 
-// Speak makes s the own session of a side of a both. The session opened last may belong to the other side.
+// Speak sets the own session of a branch that is one side of a "both". The session opened last might belong to the
+// other side.
 func (b *Branch) Speak(s *Session) {
 	if b.apart {
 		b.session = s
 	}
 }
 
-// At returns the branch's cursor.
+// At returns the branch's position: the Seq from which it searches.
 func (b *Branch) At() int {
 	if s := b.Session(); s != nil {
 		return max(b.view(s).cursor, b.cursor)
@@ -216,7 +221,7 @@ func (b *Branch) At() int {
 	return b.cursor
 }
 
-// Acted moves the cursor forward to the entry that an act of the script logged.
+// Acted moves the branch's position forward to an entry that an act of the script logged.
 func (b *Branch) Acted(s *Session, e transcript.Entry) {
 	if e.Seq == 0 {
 		return
@@ -230,7 +235,7 @@ func (b *Branch) Acted(s *Session, e transcript.Entry) {
 	}
 }
 
-// reach moves the cursor forward to an awaited entry; it never moves back.
+// reach moves the branch's position forward to an entry that await found, never backward.
 func (b *Branch) reach(s *Session, e transcript.Entry) {
 	if g := b.group; g != nil {
 		b.run.Settle(e)
@@ -241,10 +246,10 @@ func (b *Branch) reach(s *Session, e transcript.Entry) {
 	b.Acted(s, e)
 }
 
-// Expand replaces the variables of a word.
+// Expand expands the variables of a word.
 func (b *Branch) Expand(w script.Word) (string, error) { return w.Expand(b.Variable) }
 
-// Content returns a text to send. Variables are replaced, also within a file's text that a variable stands for.
+// Content returns a text to send. It expands variables, and also the variables within an expanded value.
 func (b *Branch) Content(l *Line, w script.Word) (string, error) {
 	text, err := b.Expand(w)
 	if err == nil {
@@ -256,7 +261,7 @@ func (b *Branch) Content(l *Line, w script.Word) (string, error) {
 	return text, nil
 }
 
-// Dress adds the headers of a line's options header=NAME:VALUE to header.
+// Dress adds headers from options of the form header=NAME:VALUE.
 func (b *Branch) Dress(header map[string]string, options []script.Word) error {
 	for _, w := range options {
 		text, err := b.Expand(w)
@@ -299,7 +304,7 @@ func (b *Branch) Variable(name string) (string, error) {
 		return "", unknownVariable(name, append([]string{"WORK", "HOME", "TMP", "SESSION"},
 			slices.Sorted(maps.Keys(r.protocol().Variables))...))
 	}
-	from := r.answerOf(e) // a request of ours stands for its answer, once that is there
+	from := r.answerOf(e) // the name of an editor's request means its response, once there is one
 	if from.Seq != e.Seq {
 		if _, text, ok := r.lookup(from, cmp.Or(path, r.protocol().SessionPath)); ok {
 			return text, nil
@@ -314,8 +319,8 @@ func (b *Branch) Variable(name string) (string, error) {
 	return "", &lacking{what: head + "." + path, entry: from}
 }
 
-// lacking is the error of a line that needs a field which an entry lacks. If the agent sent that entry, the error is
-// not a mistake of the scenario.
+// lacking is the error of a line that needs a field which an entry does not have. If the agent sent the entry, the
+// error is no mistake of the scenario.
 type lacking struct {
 	what  string
 	entry transcript.Entry
@@ -328,20 +333,20 @@ func (e *lacking) Error() string {
 	return fmt.Sprintf("there is no %s in #%d", e.what, e.entry.Seq)
 }
 
-// miss returns an inconclusive Miss that reports e.what as missing.
+// miss returns an inconclusive Miss that names e.what as missing.
 func (e *lacking) miss(r *run, l *Line) *Miss {
 	return r.NoSituation(l, e.what, r.observed(e.entry), e.entry.Seq)
 }
 
-// NoSituation returns an inconclusive Miss of a line, for a situation that the agent did not bring about.
+// NoSituation returns an inconclusive Miss of a line because the agent did not bring about a situation.
 func (r *run) NoSituation(l *Line, expected, observed string, entries ...int) *Miss {
 	f := r.Failure(l, transcript.Outcome{})
 	f.Expected, f.Observed, f.Entries = []string{expected}, observed, entries
 	return &Miss{Failure: f, Verdict: results.Inconclusive}
 }
 
-// NotOpen returns the error of a line that names a session which is not open. It is a mistake of the scenario, unless
-// the agent refused to open a session.
+// NotOpen returns the error of a line that names a session which is not open. The error is a mistake of the scenario,
+// unless the agent refused to open a session.
 func (r *run) NotOpen(name string) error {
 	refusals := lists.Having(r.t.All(), func(e transcript.Entry) bool {
 		return e.Source == transcript.Agent && e.Kind == transcript.Response && r.protocol().OpensSession(e.Method) &&
@@ -353,7 +358,7 @@ func (r *run) NotOpen(name string) error {
 	return fmt.Errorf("session %s is not open", name)
 }
 
-// Fixed returns the value of a variable that is known before the script begins.
+// Fixed returns the value of a variable that is known before the script starts.
 func (r *run) Fixed(name string) (string, error) {
 	switch name {
 	case "WORK":
@@ -388,7 +393,7 @@ func (r *run) natural(e transcript.Entry) string {
 	return string(e.Raw)
 }
 
-// InWork resolves a path of the script inside the workspace.
+// InWork returns the absolute path for a path in the script. A relative path is relative to the workspace.
 func (r *run) InWork(name string) string {
 	if filepath.IsAbs(name) {
 		return name
@@ -396,8 +401,8 @@ func (r *run) InWork(name string) string {
 	return filepath.Join(r.box.Work, filepath.FromSlash(name))
 }
 
-// ReadFile reads a regular file of the workspace; name is as in the script. An error may be the agent's doing, because
-// the agent may have created the file.
+// ReadFile reads a regular file; name is a path in the script. An error may be caused by the agent, which may have
+// created the file.
 func (r *run) ReadFile(ctx context.Context, name string) (data []byte, err error) {
 	wait, cancel := r.StepTimeout(ctx, 0)
 	defer cancel()
@@ -416,8 +421,8 @@ func (r *run) lstat(name string) error {
 	})
 }
 
-// Path expands a word that names a file or folder. A path outside the run's directories is an error, which counts as a
-// mistake of the scenario.
+// Path expands a word that is the path of a file or folder. A path outside the run's directories is a mistake of the
+// scenario.
 func (b *Branch) Path(l *Line, w script.Word) (string, error) {
 	name, err := b.Expand(w)
 	if err != nil {
@@ -429,7 +434,8 @@ func (b *Branch) Path(l *Line, w script.Word) (string, error) {
 	return name, err
 }
 
-// find calls do with a path of the script, relative to the run's directory. A path outside that is an error.
+// find calls do with a path of the script, relative to root, the run's directory. It returns an error for a path
+// outside that directory.
 func (r *run) find(name string, do func(root *confined.Root, name string) error) error {
 	rel, ok := r.files.Rel(r.InWork(name))
 	if !ok {

@@ -19,50 +19,51 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Plan says how many scenarios of a list run, how many times, and how many at once.
+// Plan determines which scenarios of a list run, in which order, how many times, and how many at once.
 type Plan struct {
 	// Jobs is how many scenarios run at once. 0 starts with the number of processors and raises it, up to 16, while
 	// processors are idle.
 	Jobs int
-	// Repeat runs each scenario this many times; 0 means once.
+	// Repeat is how many times each scenario runs; 0 means once.
 	Repeat int
-	// UntilFail repeats until something fails, at most Repeat times. With Repeat 0 there is no limit.
+	// UntilFail repeats the scenarios until one fails, at most Repeat times. If Repeat is 0, there is no limit.
 	UntilFail bool
-	// FailFast stops at the first fail or error.
+	// FailFast stops the run after the first fail or error.
 	FailFast bool
-	// Shard runs only part Index of Of of the list. Durations are the scenarios' expected run times, which divide the
-	// list into parts of equal time. Durations may be nil, and must be the same for all parts.
+	// Shard selects part Index of Of of the list; nil selects all. Durations are the scenarios' expected run times; they
+	// divide the list into parts of equal time. Durations may be nil, and must be the same for all parts.
 	Shard     *results.Shard
 	Durations map[string]time.Duration
 	// Order lists the ids of scenarios to run first, in this order. Results keep the order of the list.
 	Order []string
-	// Budget is the time after which no new scenario starts; 0 has no limit. By Durations, a scenario that would end
-	// later is not started either, except the first one.
+	// Budget is the time after which no scenario is started; 0 means no limit. A scenario that would end later according
+	// to Durations is not started either, unless it is the first.
 	Budget time.Duration
-	// Strict makes an inconclusive scenario change the exit status.
+	// Strict makes an inconclusive scenario fail the run.
 	Strict bool
-	// Patient gives each wait its full timeout. By default, a wait is shortened if another of its kind timed out
+	// Patient gives each wait its full timeout. By default, a wait is shortened if another wait of its kind timed out
 	// before; its miss is then inconclusive.
 	Patient bool
-	// GiveUp, if set, reports whether a scenario may be left out. It is left out after startTries other scenarios
-	// needed a login or reached no model, if no scenario reached a model.
+	// GiveUp, if set, reports whether a scenario may be skipped. Such scenarios are skipped if startTries other
+	// scenarios demanded a login or reached no model, and no scenario has reached a model.
 	GiveUp func(*Scenario) bool
-	// Perturb, if set, returns the perturbation of a scenario in a round. Rounds count from 1.
+	// Perturb, if set, returns the perturbation of a scenario in a round, counted from 1.
 	Perturb func(id string, round int) Perturbation
-	// Started and Finished are called for each scenario.
+	// Started and Finished are called before and after each scenario.
 	Started  func(id string)
 	Finished func(results.Result)
 }
 
-// startTries is how many scenarios may fail to start the agent, or with Plan.GiveUp to log in or to reach the model.
-// After that, RunAll skips the others, because each would cost a timeout.
+// startTries is how many scenarios may fail to start the agent before RunAll skips the others, because each would
+// cost a timeout. With Plan.GiveUp, it is also how many may fail to log in or to reach the model.
 const startTries = 3
 
-// transcriptMemory is how many bytes all transcripts of running scenarios together keep in memory; the rest is on disk.
+// transcriptMemory is how many bytes the transcripts of all running scenarios keep in memory together; the rest is on
+// disk.
 const transcriptMemory = 48 << 20
 
-// RunAll runs scenarios and returns their summary. Results are in the order of the repeats, then of the list. When ctx
-// ends, RunAll stops and summarizes the finished scenarios.
+// RunAll runs scenarios and returns the results and their summary. The results are in the order of the repeats, and
+// within a repeat in the order of the list. When ctx ends, RunAll stops and summarizes the finished scenarios.
 func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) results.Run {
 	run := e.NewRun()
 	run.Strict = plan.Strict
@@ -90,11 +91,11 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	if !plan.Patient && !plan.UntilFail && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.doubts = newDoubts()
 	}
-	// In a shared process, effects of other scenarios could look like effects of a perturbation.
+	// In a shared process, effects of other scenarios could be mistaken for effects of a perturbation.
 	if e.shares() && plan.Perturb == nil && len(mine)*max(plan.Repeat, 1) > 1 {
 		x.engine.pool = newPool(x.engine.withDefaults(), jobs+2)
 	}
-	shared := x.engine.pool // confirm takes it away
+	shared := x.engine.pool // confirm sets the pool to nil
 	x.rounds(ctx, mine)
 	if plan.GiveUp != nil && !x.reached && x.locked >= startTries {
 		run.NoModel = fmt.Sprintf("no scenario that needs a session was judged: %s", x.barred)
@@ -122,8 +123,8 @@ func (e *Engine) RunAll(ctx context.Context, list []*Scenario, plan Plan) result
 	return run
 }
 
-// places creates the directory for temporary files and opens the one for artifacts. done, which is never nil, closes
-// both.
+// places creates the directory for temporary files and opens the directory for artifacts. done closes both; it is
+// never nil.
 func (e *Engine) places() (done func(), err error) {
 	temp, err := e.MakeTemp()
 	if err != nil {
@@ -139,7 +140,7 @@ func (e *Engine) places() (done func(), err error) {
 	return func() { e.Folder.Close(); temp.Close() }, nil
 }
 
-// rounds runs all scenarios as many times as the plan says, and waits for the last one.
+// rounds runs all scenarios as many times as the plan requires, and waits until all have finished.
 func (x *execution) rounds(ctx context.Context, list []*Scenario) {
 	plan := x.plan
 	repeats := max(plan.Repeat, 1)
@@ -157,8 +158,8 @@ func (x *execution) rounds(ctx context.Context, list []*Scenario) {
 	x.confirm(ctx)
 }
 
-// MakeTemp creates a directory in Temp and sets Temp to it. The directory is removed when it is closed, and even if
-// this process is killed.
+// MakeTemp creates a directory in Temp and sets Temp to it. The directory is removed by Close, and also if this
+// process is killed.
 func (e *Engine) MakeTemp() (*process.TempDir, error) {
 	temp, err := process.NewTempDir(e.keeper(), e.Temp, "")
 	if err == nil {
@@ -167,7 +168,7 @@ func (e *Engine) MakeTemp() (*process.TempDir, error) {
 	return temp, err
 }
 
-// keeper returns the command line of the keeper, nil if the path of this program is not known.
+// keeper returns the command line of the keeper, or nil if Self is "".
 func (e *Engine) keeper() []string {
 	if e.Self == "" {
 		return nil
@@ -175,7 +176,8 @@ func (e *Engine) keeper() []string {
 	return []string{e.Self, "keeper"}
 }
 
-// command returns the command that starts the agent. The agent's keeper removes root, the run's directory.
+// command returns the command that starts the agent. If this process dies, the agent's keeper removes root, the run's
+// directory.
 func (e *Engine) command(l agents.Launch, root string) transport.Command {
 	c := transport.Command{Path: l.Path, Args: append(slices.Clone(l.Args), e.ExtraArgs...), Env: l.Env, Dir: l.Dir,
 		RunID: filepath.Base(root), Grace: e.Grace, MaxLine: longestLine, Keeper: e.keeper(), Through: e.Through}
@@ -185,7 +187,7 @@ func (e *Engine) command(l agents.Launch, root string) transport.Command {
 	return c
 }
 
-// execution is the state of RunAll.
+// execution is the state of a call of RunAll.
 type execution struct {
 	engine Engine
 	plan   Plan
@@ -197,16 +199,16 @@ type execution struct {
 	results    []results.Result
 	failed     bool
 	failedFast bool
-	unstarted  int    // scenarios in which the agent did not start
-	started    int    // scenarios in which it did
+	unstarted  int    // number of scenarios in which the agent did not start
+	started    int    // number of scenarios in which it started
 	reached    bool   // a scenario reached the model
-	unserved   int    // scenarios that prompted an agent without a model
-	locked     int    // scenarios in which the agent wanted a login that they do not have
-	barred     string // the agent's request for a login in the last of these
+	unserved   int    // number of scenarios whose agent reached no model after a prompt
+	locked     int    // number of scenarios whose agent demanded a login that they lack
+	barred     string // the latest such demand of the agent
 	doubtful   []doubtful
 
-	// Used only by the goroutine that starts scenarios: when it began, whether it started a scenario, and the scenarios
-	// for which the budget had no time.
+	// Only the goroutine that starts scenarios uses these: the time of the start, whether a scenario was started, and
+	// the scenarios for which the budget left no time.
 	began   time.Time
 	begun   bool
 	leftOut []string
@@ -227,7 +229,7 @@ func (x *execution) round(ctx context.Context, list []*Scenario, number int) {
 	}
 }
 
-// start runs a scenario in a goroutine as soon as there is a slot, unless ctx ends first.
+// start runs a scenario in a goroutine as soon as a slot is free. If ctx ends first, it does nothing.
 func (x *execution) start(ctx context.Context, s *Scenario, number int) {
 	if !x.slots.Take(ctx) {
 		return
@@ -261,10 +263,10 @@ func (x *execution) start(ctx context.Context, s *Scenario, number int) {
 	}()
 }
 
-// play runs a scenario. It calls lingers when only the final wait for late frames is left.
+// play runs a scenario. It calls lingers when the scenario only has its final wait for late frames left.
 func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers func()) results.Result {
 	e := x.engine
-	// Little work is left after that wait; waiting for a slot again would take longer.
+	// Little work follows that wait, so the scenario does not wait for a slot again.
 	e.Slot = func(string) func() { lingers(); return func() {} }
 	if x.plan.Perturb != nil {
 		e.Perturb = x.plan.Perturb(s.ID, number)
@@ -280,7 +282,7 @@ func (x *execution) play(ctx context.Context, s *Scenario, number int, lingers f
 	return e.Run(ctx, s)
 }
 
-// finish records a final result.
+// finish stores the final result of a scenario and updates the counts of failed starts.
 func (x *execution) finish(res results.Result, number int) {
 	res.Repeat = number
 	if number > 0 {
@@ -316,7 +318,8 @@ func (x *execution) finish(res results.Result, number int) {
 	}
 }
 
-// hopeless reports whether the run skips a scenario, and why: startTries earlier ones did not start or reach a model.
+// hopeless reports whether a scenario is skipped and why: in startTries earlier scenarios the agent did not start,
+// demanded a login or reached no model.
 func (x *execution) hopeless(s *Scenario) (yes bool, why string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -331,7 +334,7 @@ func (x *execution) hopeless(s *Scenario) (yes bool, why string) {
 	return false, ""
 }
 
-// conclude completes the summary of a run: counts, stale entries, notes, verdict, exit status.
+// conclude completes the summary of a run: counts, stale entries, notes, verdict and exit status.
 func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 	verdict.WithoutModel(run)
 	verdict.Sum(run)
@@ -352,9 +355,10 @@ func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 	verdict.Finish(run)
 }
 
-// Select returns the scenarios of a shard, in the order of the list. The partition depends only on the list and the
-// durations. Without durations, part Index has every Of-th scenario, from the Index-th on. With durations, the longest
-// scenarios are assigned first, each to the part with the least time so far; a missing duration counts as the median.
+// Select returns the scenarios of a shard, in the order of the list. The division depends only on the list and the
+// durations. Without durations, part Index consists of every Of-th scenario, starting with the Index-th. With
+// durations, the longest scenarios are assigned first, each to the part with the smallest total so far. A scenario
+// without a duration counts with the median.
 func Select(list []*Scenario, shard *results.Shard, durations map[string]time.Duration) []*Scenario {
 	if shard == nil || shard.Of <= 1 {
 		return list
@@ -369,7 +373,7 @@ func Select(list []*Scenario, shard *results.Shard, durations map[string]time.Du
 	return out
 }
 
-// deal returns, for each scenario in the list, the index of its part.
+// deal assigns each scenario in the list to one of the parts. It returns the index of each scenario's part.
 func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 	part := make([]int, len(list))
 	var known []time.Duration
@@ -398,13 +402,13 @@ func deal(list []*Scenario, of int, durations map[string]time.Duration) []int {
 	for _, i := range order {
 		least := slices.Index(load, slices.Min(load))
 		part[i] = least
-		// A scenario without time still counts, so that not all of those go to one part.
+		// Each scenario counts at least a millisecond, so that scenarios without a duration are spread over all parts.
 		load[least] += max(takes(i), time.Millisecond)
 	}
 	return part
 }
 
-// Hash returns a hash of a list of scenarios, by which shards can tell whether they are of one run.
+// Hash returns a hash of a list of scenarios. Shards with the same hash belong to the same run.
 func Hash(list []*Scenario) string { return results.HashOf(idsOf(list)) }
 
 func idsOf(list []*Scenario) []string {

@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// said returns the agent's text in a session between two entries; see Said.
+// said returns the agent's text in a session, from the entries after from, up to and including to. See Said.
 func (r *run) said(s *Session, from, to int) string {
 	session, p := "", r.protocol()
 	if s != nil {
@@ -17,14 +17,14 @@ func (r *run) said(s *Session, from, to int) string {
 	return Said(r.t, session, from, to, p.Prompts, p.Said)
 }
 
-// Said returns the agent's text in a session, joined, from the entries after from, up to and including to; the session
-// "" means any. says returns the text of an entry, and prompts reports whether an entry is the user's. Said drops text
-// before the model's first words or after its last that neither the model nor the user ever said: the agent added such
-// text itself, for example a greeting.
+// Said returns the agent's joined text in a session, from the entries after from, up to and including to. If session
+// is "", it includes all sessions. says returns the text of an entry; prompts reports whether an entry is a prompt of
+// the user. Said removes text at the beginning or the end that neither the model nor the user has written, because
+// the agent itself added that text, for example a greeting.
 func Said(t *transcript.Transcript, session string, from, to int, prompts func(transcript.Entry) bool,
 	says func(transcript.Entry) string) string {
 	var said, model, others strings.Builder
-	var pieces []string // of what the model said, bare
+	var pieces []string // pieces of the model's text, without white space
 	here := func(e transcript.Entry) bool { return e.Seq > from && (session == "" || e.Session == session) }
 	for e := range t.Between(1, to) {
 		switch {
@@ -62,7 +62,7 @@ func Said(t *transcript.Transcript, session string, from, to int, prompts func(t
 	return text
 }
 
-// edge returns the beginning or the end of a text, long enough to find that place again.
+// edge returns the first or last 16 bytes of a text, which is enough to find that place again.
 func edge(text string, begin bool) string {
 	const enough = 16
 	if len(text) <= enough {

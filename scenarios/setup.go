@@ -114,7 +114,8 @@ func setupCommands() []*Command {
 	}
 }
 
-// Early returns a mistake if the agent already runs, because the set-up line must come before the agent's start.
+// Early returns a mistake if the agent is already running. It is for set-up lines, which must come before the agent's
+// start. what names the setting.
 func Early(l *Line, b *Branch, what string) error {
 	if b.Agent() == nil {
 		return nil

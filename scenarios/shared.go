@@ -20,13 +20,14 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// shares reports whether scenarios may share processes of the agent. They must not share if they need different
-// networks or command lines, or if the user wants to examine a single process.
+// shares reports whether scenarios may share agent processes. They may not if they need different networks or command
+// lines, or if the user wants to examine a single process.
 func (e *Engine) shares() bool {
 	return e.Share && e.Connect == nil && e.Profile.URL == "" && !e.Isolate && !e.Debug && !e.Keep && !e.Update
 }
 
-// Run runs one scenario once. It always returns a result. When ctx ends, the result is incomplete, and Reason says so.
+// Run runs one scenario once and always returns a result. If ctx ends, the result is incomplete, and its Reason says
+// so.
 func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 	res := e.play(ctx, s)
 	if e.AskMode == "" || res.Verdict != results.Skip || !strings.HasPrefix(res.Reason, tookTurn) || ctx.Err() != nil {
@@ -47,7 +48,7 @@ func (e *Engine) Run(ctx context.Context, s *Scenario) results.Result {
 // tookTurn is the beginning of a skip reason: the agent ended its turn without an optional action.
 const tookTurn = "the turn ended without "
 
-// play runs a scenario without changing the initial mode of its sessions.
+// play runs a scenario in the mode startMode. It does not try AskMode.
 func (e *Engine) play(ctx context.Context, s *Scenario) results.Result {
 	e = e.withDefaults()
 	if e.pool == nil || s.Alone != "" || len(e.Perturb.How) > 0 {
@@ -81,11 +82,11 @@ func (e *Engine) play(ctx context.Context, s *Scenario) results.Result {
 	return again
 }
 
-// settled reports whether a verdict from a shared process is final: the agent passed, its failure is known, or no
-// other scenario could have caused the result.
+// settled reports whether the verdict from a shared process is final. It is if the agent passed, if its failure is
+// known, or if no other scenario can have caused the result.
 func settled(r *results.Result) bool {
 	switch {
-	case r.Shared == nil: // it came to no process
+	case r.Shared == nil: // the scenario used no process
 		return r.Verdict == results.Skip
 	case r.Known, r.NotStarted:
 		return true
@@ -98,8 +99,9 @@ func settled(r *results.Result) bool {
 		!slices.ContainsFunc(r.Checks, func(c results.Check) bool { return warns(c.Verdict) && !c.Known && !c.NotReached })
 }
 
-// compareShared adds to the result of a run alone the same scenario's result in a shared process. If the scenario
-// failed only in the shared process, compareShared adds a finding.
+// compareShared adds the result in a shared process to r, the result of the same scenario in its own process. If the
+// scenario failed only in the shared process, compareShared adds a finding. after lists the scenarios that ran there
+// before.
 func compareShared(r, shared *results.Result, after []string) {
 	at := *shared.Shared
 	at.Verdict, at.Reason, at.After = shared.Verdict, shared.Summary(), after
@@ -111,7 +113,7 @@ func compareShared(r, shared *results.Result, after []string) {
 	}
 }
 
-// broken returns the requirements that a result's findings and checks of class fail have broken.
+// broken returns the requirements that a result violates: those of its findings and checks of class fail.
 func broken(r *results.Result) (ids []string) {
 	for _, f := range r.Findings {
 		if f.Class == results.Fail {
@@ -126,17 +128,18 @@ func broken(r *results.Result) (ids []string) {
 	return ids
 }
 
-// leakTries limits the reruns that search for the earlier scenarios which make one scenario fail. leaksTraced limits
-// the number of scenarios for which that search is made.
+// A scenario that fails only after others is rerun to find the others that cause the failure. leakTries limits the
+// reruns per scenario; leaksTraced limits the number of such scenarios.
 const (
 	leakTries   = 40
 	leaksTraced = 5
 )
 
-// leakTime limits the total time of these reruns. A scenario may fail only after a long wait.
+// leakTime limits the total time of these reruns, because a scenario may fail only after a long wait.
 var leakTime = time.Minute
 
-// keepShared renames the files of a run in a shared process, so that the rerun alone does not overwrite them.
+// keepShared renames the files of a run in a shared process, so that the rerun in a separate process does not
+// overwrite them.
 func (e *Engine) keepShared(s *Scenario) error {
 	if e.Folder == nil {
 		return nil
@@ -152,35 +155,35 @@ func (e *Engine) keepShared(s *Scenario) error {
 	return errors.Join(errs...)
 }
 
-// sharer is the use that one scenario makes of the pool.
+// sharer is one scenario's use of the pool.
 type sharer struct {
 	pool   *pool
 	worker *worker
 	after  []string
 }
 
-// worker is a process of the agent that runs scenarios one after the other.
+// worker is an agent process that runs scenarios one after the other.
 type worker struct {
 	number int
-	first  string // the frame that every connection begins with
+	first  string // the frame with which every connection begins
 	shared *transport.Shared
 	box    *workspace.Dirs
 	model  *outlet
-	trap   *outlet // nil if outside connections are left alone
+	trap   *outlet // nil if connections to other machines are not blocked
 	ran    []string
 }
 
-// pool holds the shared processes of a run.
+// pool holds the shared agent processes of a run.
 type pool struct {
 	engine *Engine
-	most   int // how many processes may be idle
+	most   int // maximum number of idle processes
 
 	mu       sync.Mutex
 	idle     []*worker
 	started  int
 	closed   bool
-	left     []string        // messages about processes that outlived their agent
-	skips    map[string]bool // reasons why scenarios that ran alone were skipped
+	left     []string        // messages about processes that the agent left running
+	skips    map[string]bool // reasons for which scenarios in their own process were skipped
 	stopping sync.WaitGroup
 }
 
@@ -188,7 +191,7 @@ func newPool(e *Engine, most int) *pool {
 	return &pool{engine: e, most: most, skips: map[string]bool{}}
 }
 
-// connectShared connects a run to a shared process. The first frame that the run sends decides which process.
+// connectShared connects a run to a shared process. The run's first frame determines which process is used.
 func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 	use := r.engine.share
 	find := func(first []byte) (*transport.Shared, int, error) {
@@ -208,7 +211,8 @@ func (r *run) connectShared(ctx context.Context, conn int) *transport.Agent {
 		r.engine.Through)
 }
 
-// find returns an idle process that was greeted with the same frame first, or starts a new process.
+// find returns an idle process whose connections begin with the frame first. If there is none, it starts a new
+// process.
 func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, error) {
 	p.mu.Lock()
 	for i, w := range slices.Backward(p.idle) {
@@ -232,8 +236,8 @@ func (p *pool) find(ctx context.Context, first string, trapped bool) (*worker, e
 	return w, nil
 }
 
-// skipsAlone reports whether a scenario that ran alone was skipped for this reason. If so, earlier scenarios did not
-// cause the skip. With one set, it records that a scenario running alone was skipped for this reason.
+// skipsAlone reports whether a scenario in its own process was skipped for this reason. If so, other scenarios did
+// not cause the skip. If one is true, skipsAlone first records that this happened.
 func (p *pool) skipsAlone(reason string, one bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -276,7 +280,7 @@ func (p *pool) start(ctx context.Context, trapped bool) (_ *worker, err error) {
 	return w, err
 }
 
-// back puts a process whose connection has ended into the pool. A process that is not fit is ended.
+// back returns a process to the pool after its connection has ended. If fit is false, it stops the process instead.
 func (p *pool) back(w *worker, fit bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -290,7 +294,7 @@ func (p *pool) back(w *worker, fit bool) {
 	}
 }
 
-// retire ends a process in the background. The caller holds mu.
+// retire stops a process in the background. The caller must hold mu.
 func (p *pool) retire(w *worker) {
 	p.stopping.Go(func() {
 		var left []string
@@ -305,7 +309,7 @@ func (p *pool) retire(w *worker) {
 	})
 }
 
-// close ends all processes and returns messages about processes that outlived them.
+// close stops all processes and returns messages about processes that outlived them.
 func (p *pool) close() []string {
 	p.mu.Lock()
 	p.closed = true
@@ -325,12 +329,12 @@ func (w *worker) close() {
 		}
 	}
 	if w.box != nil {
-		_ = confined.RemoveAll(w.box.Root) // the whole of it goes with the run's own directory
+		_ = confined.RemoveAll(w.box.Root) // ignore the error: the folder is removed with the run's directory
 	}
 }
 
-// traceLeaks reruns scenarios that failed only in a shared process, and adds to their findings which earlier scenarios
-// make them fail.
+// traceLeaks reruns scenarios that failed only in a shared process. It adds to each finding which earlier scenarios
+// cause the failure.
 func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []results.Result) {
 	byID := map[string]*Scenario{}
 	order := map[string]int{}
@@ -362,7 +366,7 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []re
 		ids := idsOf(fewest)
 		f.Message = fmt.Sprintf("It fails in a process that ran %s before, and passes alone: %s", strings.Join(ids, ", "),
 			r.Shared.Reason)
-		if len(f.Requirements) > 0 { // it was seen twice, and never without those before
+		if len(f.Requirements) > 0 { // the failure occurred twice, and only after these scenarios
 			f.Class, r.Verdict = results.Fail, results.Worst(r.Verdict, results.Fail)
 		}
 		if ids = append(ids, r.ID); slices.IsSortedFunc(ids, func(a, b string) int { return order[a] - order[b] }) {
@@ -372,8 +376,8 @@ func (e *Engine) traceLeaks(ctx context.Context, list []*Scenario, outcomes []re
 	}
 }
 
-// fewestBefore returns the scenarios that must run before s in one process for s to fail. ok is false if s does not
-// fail after all of before.
+// fewestBefore returns the smallest set it finds of scenarios that must run before s in one process for s to fail. ok
+// is false if s does not fail after all of before.
 func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenario) (fewest []*Scenario, ok bool) {
 	tries := 0
 	fails := func(before []*Scenario) bool {
@@ -390,7 +394,7 @@ func (e *Engine) fewestBefore(ctx context.Context, s *Scenario, before []*Scenar
 		}
 		return ctx.Err() == nil && last.Broken() && len(before) > 0
 	}
-	for n := 1; ; n *= 2 { // the latest first: all of them may take longer than there is time
+	for n := 1; ; n *= 2 { // start with the latest: there may be no time to try all
 		if tail := before[max(0, len(before)-n):]; fails(tail) {
 			before = tail
 			break

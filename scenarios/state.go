@@ -15,74 +15,75 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// setup collects the settings of the set-up lines so far.
+// setup holds the settings from the set-up lines.
 type setup struct {
 	env   map[string]string
 	home  map[string][]byte
-	needs []string // capabilities of the agent
+	needs []string // capabilities that the agent must advertise
 }
 
-// state is the part of a run that changes. Both sides of a both use it at the same time, so mu guards every field.
+// state is the part of a run that changes. Both sides of a "both" use it at the same time, so mu protects every
+// field.
 type state struct {
 	mu    sync.Mutex
-	agent *transport.Agent   // nil while none runs
+	agent *transport.Agent   // nil while no agent runs
 	left  []*transport.Agent // agents that leaveAgent left running
 	setup setup
 
 	conn     int
-	ready    bool // greeted
+	ready    bool // the agent has answered the greeting
 	sessions []*Session
-	opening  []*Session // whose ID is not known yet
+	opening  []*Session // sessions whose ID is not known yet
 	names    map[string]transcript.Entry
-	picked   map[string]wire.Value // entries that pick found, by name
-	// residents are the agent's processes that ran before the first prompt, except the agent itself, by pid: for
-	// example a launcher's child or a language server.
+	picked   map[string]wire.Value // name -> list entry that pick found
+	// residents has the pids of the agent's processes that ran before the first prompt, without the agent itself.
+	// Examples are a launcher's child and a language server.
 	residents map[int]bool
 	checks    []*checkState
 	current   *checkState
 	notes     []string
-	// excused are the Seqs of entries that break the protocol on purpose; rules for clients ignore them. allExcused is
-	// set if the script answers or writes something that no editor may.
+	// excused has the Seqs of entries that violate the protocol on purpose; rules for clients ignore them. allExcused is
+	// set if the script sends something that no editor may send.
 	excused    map[int]bool
 	allExcused bool
-	unstarted  *transcript.Failure // why the agent did not start, if it did not
-	ended      bool                // the script closed its input or signalled it
-	killed     bool                // the script killed it
-	held       bool                // the script has stopped the agent's processes
+	unstarted  *transcript.Failure // why the agent did not start; nil if it did
+	ended      bool                // the script closed the agent's input or sent it a signal
+	killed     bool                // the script killed the agent
+	held       bool                // the script has stopped (paused) the agent's processes
 	shutdown   transport.Shutdown
 	survivors  []transport.ProcessInfo
-	keeper     string // how the keeper ended, if it ended before the agent
-	// settled is the Seq of the last entry that the script waited for or caused itself. Goldens show no later entries,
-	// because those may come or not.
+	keeper     string // how the keeper ended, if it ended before the agent; else ""
+	// settled is the Seq of the last entry that the script waited for or caused itself. Goldens omit later entries,
+	// because these do not come in every run.
 	settled int
-	// launched is when the agent was started; zero once the agent has answered the greeting.
+	// launched is when the agent was started. It is zero after the agent has answered the greeting.
 	launched time.Time
 	waits    results.Waits
 	vain     []results.Vain
-	// heard maps a session to the Seq of the last entry that the script waited for.
+	// heard maps a session to the Seq of the last entry in it that the script waited for.
 	heard map[string]int
 }
 
-// change calls f with the state, under its lock.
+// change calls f with the state while holding its lock.
 func (r *run) change(f func(s *state)) {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	f(&r.state)
 }
 
-// stateOf returns the result of read, called with the state under its lock.
+// stateOf calls read with the state while holding its lock, and returns the result.
 func stateOf[T any](r *run, read func(s *state) T) T {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	return read(&r.state)
 }
 
-// Agent returns the running agent, or nil.
+// Agent returns the running agent, or nil if none runs.
 func (r *run) Agent() *transport.Agent {
 	return stateOf(r, func(s *state) *transport.Agent { return s.agent })
 }
 
-// Alive returns the agent for a line that needs it. The error is a Miss if none runs.
+// Alive returns the running agent. If none runs, the error is a Miss of the line l.
 func (r *run) Alive(l *Line) (*transport.Agent, error) {
 	if a := r.Agent(); a != nil {
 		return a, nil
@@ -90,8 +91,8 @@ func (r *run) Alive(l *Line) (*transport.Agent, error) {
 	return nil, r.Unsent(l, transport.ErrExited)
 }
 
-// Running returns the agent for a line that needs it, and first sends the greeting if necessary. The error is a Miss if
-// no agent runs.
+// Running returns the running agent, after starting and greeting it if necessary. If no agent runs, the error is a
+// Miss of the line l.
 func (b *Branch) Running(ctx context.Context, l *Line) (*transport.Agent, error) {
 	if err := b.Begin(ctx); err != nil {
 		return nil, err
@@ -99,10 +100,10 @@ func (b *Branch) Running(ctx context.Context, l *Line) (*transport.Agent, error)
 	return b.Alive(l)
 }
 
-// connection returns the number of the current connection, from 0.
+// connection returns the number of the current connection, starting with 0.
 func (r *run) connection() int { return stateOf(r, func(s *state) int { return s.conn }) }
 
-// Ended reports whether the script closed the agent's input or signalled it.
+// Ended reports whether the script closed the agent's input or sent it a signal.
 func (r *run) Ended() bool { return stateOf(r, func(s *state) bool { return s.ended }) }
 
 // Named returns the latest session with this name, or nil.
@@ -129,7 +130,7 @@ func (r *run) lastSession(is func(*Session) bool) *Session {
 	})
 }
 
-// PromptsOf returns the Seqs of the prompts of a session, which may be nil.
+// PromptsOf returns the Seqs of a session's prompts, or nil if c is nil.
 func (r *run) PromptsOf(c *Session) (seqs []int) {
 	if c != nil {
 		r.change(func(*state) { seqs = slices.Clone(c.prompts) })
@@ -137,8 +138,7 @@ func (r *run) PromptsOf(c *Session) (seqs []int) {
 	return seqs
 }
 
-// LastPrompt returns the Seq of the latest prompt of a session, 0 if it has had
-// none.
+// LastPrompt returns the Seq of the latest prompt of a session, or 0 if it has none.
 func (r *run) LastPrompt(c *Session) int {
 	if seqs := r.PromptsOf(c); len(seqs) > 0 {
 		return seqs[len(seqs)-1]
@@ -146,7 +146,7 @@ func (r *run) LastPrompt(c *Session) int {
 	return 0
 }
 
-// Settle records that the script waited for or caused an entry, so that goldens show it.
+// Settle records that the script waited for or caused an entry. Goldens include entries up to the last such entry.
 func (r *run) Settle(e transcript.Entry) {
 	r.change(func(s *state) { s.settled = max(s.settled, e.Seq) })
 	if e.Source != transcript.Editor {
@@ -159,20 +159,20 @@ func (r *run) hear(e transcript.Entry) {
 	r.change(func(s *state) { s.heard[e.Session] = max(s.heard[e.Session], e.Seq) })
 }
 
-// Name stores an entry under the name from a line; "" stores nothing.
+// Name stores an entry under the name that a line gives to it. If as is "", it does nothing.
 func (r *run) Name(as string, e transcript.Entry) {
 	if as != "" {
 		r.change(func(s *state) { s.names[as] = e })
 	}
 }
 
-// named returns the entry with a name from a line.
+// named returns the entry that was stored under a name.
 func (r *run) named(ref string) (e transcript.Entry, ok bool) {
 	r.change(func(s *state) { e, ok = s.names[ref] })
 	return e, ok
 }
 
-// Entry returns the entry with a name. The error is a mistake of the line: no entry has that name.
+// Entry returns the entry that was stored under a name. If there is none, the error is a mistake of the line.
 func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	e, ok := r.named(ref)
 	if !ok {
@@ -181,7 +181,7 @@ func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	return e, nil
 }
 
-// Excuse records that entries break the protocol on purpose, so that rules for clients ignore them.
+// Excuse records that entries violate the protocol on purpose, so that rules for clients ignore them.
 func (r *run) Excuse(seqs ...int) {
 	r.change(func(s *state) {
 		for _, seq := range seqs {
@@ -206,7 +206,7 @@ func (r *run) Did(l *Line) {
 	r.t.Event(r.connection(), transcript.Note, transcript.Act, "", map[string]string{"text": l.Text})
 }
 
-// ExcuseSince excuses the editor's frames of a method that were written after the entry from.
+// ExcuseSince excuses the editor's frames with this method that were sent after the entry from.
 func (r *run) ExcuseSince(from int, method string) {
 	for e := range r.t.From(from + 1) {
 		if e.Source == transcript.Editor && e.Method == method {
@@ -215,13 +215,14 @@ func (r *run) ExcuseSince(from int, method string) {
 	}
 }
 
-// ExcuseAll records that the script answers or writes something that no editor may.
+// ExcuseAll records that the script sends something that no editor may send. Rules for clients then excuse all
+// entries.
 func (r *run) ExcuseAll() { r.change(func(s *state) { s.allExcused = true }) }
 
-// NotStarted records why the agent did not start.
+// NotStarted records that the agent did not start, with the reason.
 func (r *run) NotStarted(f *transcript.Failure) { r.change(func(s *state) { s.unstarted = f }) }
 
-// Opened moves a session to the end of the list, as the one opened last.
+// Opened moves a session to the end of the list, which makes it the session opened last.
 func (r *run) Opened(c *Session) {
 	r.change(func(s *state) {
 		s.sessions = append(slices.DeleteFunc(s.sessions, func(o *Session) bool { return o == c }), c)
@@ -233,7 +234,8 @@ func (r *run) Prompted(c *Session, e transcript.Entry) {
 	r.change(func(*state) { c.prompts = append(c.prompts, e.Seq) })
 }
 
-// AnswerTo returns the Seq of the agent's answer to a request or, without an answer, the Seq of the last entry.
+// AnswerTo returns the Seq of the agent's response to a request. If there is none, it returns the Seq of the last
+// entry.
 func (r *run) AnswerTo(seq int) int {
 	for e := range r.t.From(seq) {
 		if e.Source == transcript.Agent && e.Kind == transcript.Response && e.Ref == seq {
@@ -247,7 +249,7 @@ func (r *run) AnswerTo(seq int) int {
 
 func (r *run) protocol() *Protocol { return r.engine.Protocol }
 
-// Client returns the protocol's side of the run.
+// Client returns the client of the run.
 func (r *run) Client() Client { return r.client }
 
 // Transcript returns the log of the run.
@@ -262,14 +264,14 @@ func (r *run) Work() string { return r.box.Work }
 // Temp returns the directory for temporary files.
 func (r *run) Temp() string { return r.box.Temp }
 
-// Self returns the path of this program, "" if it is not known.
+// Self returns the path of this program, or "" if it is not known.
 func (r *run) Self() string { return r.engine.Self }
 
 // Seed returns the seed of the run.
 func (r *run) Seed() int64 { return r.engine.Seed }
 
-// Isolated reports whether the agent can reach only the servers of the run.
+// Isolated reports whether the agent is isolated.
 func (r *run) Isolated() bool { return r.engine.Isolate }
 
-// Line returns an entry as one line for people.
+// Line returns one line of text about an entry, for users.
 func (r *run) Line(e transcript.Entry) string { return r.protocol().Canonical.Line(e) }

@@ -58,18 +58,19 @@ func compileSteady(l *Line) Step {
 	}
 }
 
-// leastMemory is how many bytes a round must leave behind, on average, to count as growth and not as noise.
+// leastMemory is the average number of bytes per round above which memory counts as growing. Smaller amounts may be
+// noise.
 const leastMemory = 1 << 20
 
-// growth returns which resources grew, from the footprints after n, 2n and 4n rounds.
+// growth returns the resources that grew. after has the footprints after n, 2n and 4n rounds.
 func growth(after [3]process.Footprint, n int) (grown []string) {
 	for _, q := range []struct {
 		name  string
 		of    func(process.Footprint) int
-		least float64 // by which it has to grow with each round
+		least float64 // minimum growth per round
 		unit  int
-		from  int     // rounds it takes to tell it from noise
-		share float64 // of the growth in the first stretch that the second has to have
+		from  int     // rounds that are needed to tell growth from noise
+		share float64 // minimum growth in the second stretch, as a share of the growth in the first
 	}{
 		{"MiB of memory", func(f process.Footprint) int { return f.Memory }, leastMemory, 1 << 20, 100, 0.8},
 		{"descriptors", func(f process.Footprint) int { return f.Descriptors }, 0.5, 1, 0, 0},

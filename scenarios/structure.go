@@ -77,14 +77,14 @@ func compileNeeds(l *Line) Step {
 	if len(agent) == 0 {
 		return nil
 	}
-	// The agent's capabilities are known only after initialize, whose parameters later lines may still set up.
+	// The agent's capabilities are known only after initialize, and later lines may still change its parameters.
 	return func(_ context.Context, b *Branch) error {
 		b.run.change(func(s *state) { s.setup.needs = append(s.setup.needs, agent...) })
 		return b.Applies()
 	}
 }
 
-// neededPattern reads the pattern after "needs saw" and "needs await".
+// neededPattern compiles the pattern after "needs saw" or "needs await".
 func neededPattern(l *Line) *language.Pattern {
 	for key, w := range l.Options("in", "turn", "within") {
 		l.Usage(w.Column, "needs %s looks at the whole run and takes no %s=", l.Rest[0].Raw(), key)
@@ -96,10 +96,10 @@ func neededPattern(l *Line) *language.Pattern {
 	return p
 }
 
-// compileNeedsAwait compiles "needs await", for situations that the specification leaves to the agent (PERM-001: asking
-// is optional). If the turn ends without the awaited entry, the scenario is skipped, where a plain await would be
-// inconclusive. It is also skipped if the turn stays open because the agent waits for an answer that the editor holds
-// back.
+// compileNeedsAwait compiles "needs await", for actions that the specification leaves to the agent (PERM-001: asking
+// is optional). If the turn ends without the awaited entry, the scenario is skipped; a plain await would be
+// inconclusive. The scenario is also skipped if the turn stays open because the agent waits for an answer that the
+// editor withholds.
 func compileNeedsAwait(l *Line) Step {
 	within := limitOf(l)
 	p := neededPattern(l)
@@ -117,7 +117,7 @@ func compileNeedsAwait(l *Line) Step {
 	}
 }
 
-// owesAnswer reports whether a request of the agent has no answer from the editor yet.
+// owesAnswer reports whether the editor has not answered all requests of the agent.
 func (r *run) owesAnswer() bool {
 	open := map[int]bool{}
 	for e := range r.t.All() {
@@ -131,8 +131,8 @@ func (r *run) owesAnswer() bool {
 	return len(open) > 0
 }
 
-// compileNeedsSaw compiles "needs saw", which skips the scenario if the agent has not sent an optional entry. With not
-// set, it skips the scenario if the agent has sent the entry.
+// compileNeedsSaw compiles "needs saw". Such a line skips the scenario if the agent has not sent an optional entry.
+// If not is true, the line skips the scenario if the agent has sent the entry.
 func compileNeedsSaw(l *Line, not bool) Step {
 	p := neededPattern(l)
 	return func(_ context.Context, b *Branch) error {
@@ -158,7 +158,8 @@ func compileNeedsSaw(l *Line, not bool) Step {
 	}
 }
 
-// Applies returns a Skipped error if the agent has said that it lacks a needed capability.
+// Applies returns a Skipped error if the agent does not advertise a capability that the scenario needs. It returns
+// nil while the capabilities are unknown.
 func (r *run) Applies() error {
 	for _, c := range stateOf(r, func(s *state) []string { return s.setup.needs }) {
 		if has, known := r.client.Advertises(c); known && !has {
@@ -264,7 +265,7 @@ func compileCheck(l *Line) Step {
 	}
 }
 
-// open makes a check the current one, which collects the misses that follow.
+// open makes a check the current one, to which later misses belong.
 func (r *run) open(d *language.Check) {
 	r.t.Event(r.connection(), transcript.Note, transcript.CheckOpened, "",
 		map[string]any{"check": d.Slug, "requirements": d.Requirements})
@@ -323,8 +324,8 @@ func compileBoth(l *Line) Step {
 	}
 }
 
-// play runs steps until one ends the script; after a soft Miss it goes on. A panic is a fault of this program, which
-// play returns as an error so that the artifacts are kept.
+// play runs steps until one of them ends the script. It continues after a soft Miss. A panic is a fault of this
+// program; play returns it as an error, so that the artifacts are saved.
 func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -347,7 +348,7 @@ func (b *Branch) play(ctx context.Context, steps []played) (err error) {
 	return nil
 }
 
-// do runs one step. If an entry of the agent lacks a field that the step needs, the line misses.
+// do runs one step. If the step needs a field that an entry of the agent lacks, do returns a Miss of the line.
 func (b *Branch) do(ctx context.Context, s played) error {
 	b.effects.wait()
 	err := s.Do(ctx, b)
@@ -357,7 +358,7 @@ func (b *Branch) do(ctx context.Context, s played) error {
 	return err
 }
 
-// missed adds a miss to the open check, or to the scenario if it happened during the setup.
+// missed adds a miss to the open check, or to the scenario if the miss belongs to implied setup.
 func (r *run) missed(m *Miss) {
 	m.at = r.t.Len()
 	r.change(func(s *state) {

@@ -11,12 +11,13 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// atOnce lists the commands that never wait for the agent. A block of them can run while the agent is stopped.
+// atOnce lists the commands that never wait for the agent. Only these are allowed in a block that runs while the
+// agent is stopped.
 var atOnce = []string{"cancel", "cancel-request", "release", "answer", "prompt", "request", "notify", "write",
 	"session", "permit"}
 
-// longestHold is the maximum time for which the agent is stopped. The lines may write more than its pipe holds, and
-// then only the running agent can make room.
+// longestHold is the maximum time for which the agent is stopped. The lines may fill its input pipe, and then only a
+// running agent can make room.
 const longestHold = time.Second
 
 func togetherCommand() *Command {
@@ -49,7 +50,7 @@ func compileTogether(l *Line) Step {
 		if errors.Is(err, transport.ErrExited) {
 			return b.Unsent(l, err)
 		}
-		if err != nil { // nothing here can stop it
+		if err != nil { // this agent cannot be stopped
 			return b.play(ctx, steps)
 		}
 		b.run.change(func(s *state) { s.held = true })

@@ -100,7 +100,8 @@ func transportCommands() []*Command {
 	}
 }
 
-// another calls leave, which ends or leaves the running agent. It then starts a new process and sends the greeting.
+// another calls leave, which stops the agent or leaves it running. It then starts a new process and performs the
+// greeting.
 func (b *Branch) another(ctx context.Context, l *Line, leave func()) error {
 	if err := b.Begin(ctx); err != nil {
 		return err
@@ -113,8 +114,8 @@ func (b *Branch) another(ctx context.Context, l *Line, leave func()) error {
 	return b.client.Greet(ctx, b, l)
 }
 
-// ofProcess wraps the step of a command about the agent's process. It skips the scenario if the agent has no local
-// process.
+// ofProcess wraps the step of a command that concerns the agent's process. The wrapped step skips the scenario if the
+// agent has no local process.
 func ofProcess(name string, run Step) Step {
 	return func(ctx context.Context, b *Branch) error {
 		if p := b.run.engine.Profile; p.Remote() {
@@ -166,7 +167,7 @@ func compileShape(l *Line) Step {
 			mistake.Nearest(s, []string{"coalesce", "flush", "split=", "bytewise", "normal"}))
 	}
 	if s == "bytewise" || strings.HasPrefix(s, "split=") {
-		l.Alone() // who shares a process writes whole lines
+		l.Alone() // a shared process gets only complete lines
 	}
 	return func(ctx context.Context, b *Branch) error {
 		agent, err := b.Running(ctx, l)

@@ -10,41 +10,43 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Act is an action of an editor, its user or the model at a point of a turn,
-// read from a table of acts.
+// Act is an action of an editor, its user or the model at a point of a turn. It
+// is defined in a table of acts.
 type Act struct {
 	Name string
-	// Kind is the kind of act; "" means that the name is the kind.
+	// Kind is the kind of act; "" means that Name is also the kind.
 	Kind string
-	// Rank orders acts; those likeliest to find a bug come first.
+	// Rank orders acts: a lower rank is more likely to find a bug.
 	Rank int
-	// Needs is a capability that the agent must have; "" for none.
+	// Needs is a capability that the agent must have, or "".
 	Needs string
-	// at are the conditions under which the act is possible. flags are the
-	// remaining words of its table entry.
+	// at lists the conditions under which the act is possible. flags has the other
+	// words of its table entry.
 	at    []script.Word
 	flags []string
 	body  []*script.Line
 }
 
-// Is reports whether the table sets a flag for the act.
+// Is reports whether the act has a flag in the table. It is false for a nil
+// act.
 func (a *Act) Is(flag string) bool { return a != nil && slices.Contains(a.flags, flag) }
 
-// Acts is a table of acts in the words of a protocol; B writes its lines. The
-// table is in the syntax of scenarios:
+// Acts is a table of acts in the commands of a protocol. B is the type that
+// writes the lines of an act. The table has the syntax of scenarios:
 //
-//	act NAME rank=N kind=KIND needs=CAPABILITY FLAG… [CONDITION]… { LINES }
-//	part NAME { LINES }
+// act NAME rank=N kind=KIND needs=CAPABILITY FLAG… [CONDITION]… { LINES }
+// part NAME { LINES }
 //
 // A line of an act becomes a line of the generated scenario. A line that begins
 // with "do" must stay when the scenario is shortened. "check" opens a check,
-// "post" sends a prompt. The name of a part is replaced by the part's lines, in
-// which {1} is the first word after the name. A line with conditions is left out
-// unless all of them hold: [open|idle] holds if one of the two does, [!open|idle]
-// if neither does. {name} is a value.
+// and "post" sends a prompt. The name of a part is replaced by the part's
+// lines; {1} in them is the first word after the name. {name} is a value. A
+// line is omitted if one of its conditions is false. [open|idle] is true if at
+// least one of the two is true, and [!open|idle] if neither is.
 type Acts[B Writer] struct {
 	List []*Act
-	// Flags, Conditions, Values and Parts are words that the protocol adds.
+	// Flags, Conditions, Values and Parts are the words that the protocol adds to
+	// the language of tables.
 	Flags      []string
 	Conditions map[string]func(B) bool
 	Values     map[string]func(B) script.Word
@@ -52,11 +54,11 @@ type Acts[B Writer] struct {
 	parts      map[string][]*script.Line
 }
 
-// Writer is a Builder that a protocol has extended.
+// Writer is a Builder, or a type of a protocol that embeds one.
 type Writer interface{ built() *Builder }
 
-// Read adds the acts and parts of a table. It panics if the table has a
-// mistake, because tables are part of the program.
+// Read adds the acts and parts of a table, and returns t. It panics if the
+// table has a mistake, because tables are part of the program.
 func (t *Acts[B]) Read(text string) *Acts[B] {
 	f, mistakes := script.Parse("acts", []byte(text))
 	if len(mistakes) > 0 {
@@ -83,7 +85,7 @@ func (t *Acts[B]) Read(text string) *Acts[B] {
 	return t
 }
 
-// know panics if the protocol does not define the condition.
+// know panics if the protocol does not define the condition w of the line l.
 func (t *Acts[B]) know(l *script.Line, w script.Word) {
 	names, _ := condition(w)
 	for _, name := range names {
@@ -93,7 +95,7 @@ func (t *Acts[B]) know(l *script.Line, w script.Word) {
 	}
 }
 
-// act reads an entry of the table.
+// act parses one entry of the table.
 func (t *Acts[B]) act(l *script.Line) *Act {
 	a := &Act{Name: l.Words[0].Raw(), body: l.Blocks[0]}
 	for _, w := range l.Words[1:] {
@@ -116,25 +118,25 @@ func (t *Acts[B]) act(l *script.Line) *Act {
 	return a
 }
 
-// Fits reports whether the act of b is possible at its point of the turn.
+// Fits reports whether the act of b is possible at b's point of the turn.
 func (t *Acts[B]) Fits(b B) bool { return t.hold(b, b.built().Act.at) }
 
-// Write writes the lines of the act of b.
+// Write writes the lines of b's act.
 func (t *Acts[B]) Write(b B) { t.Do(b, b.built().Act) }
 
-// Do writes the lines of an act.
+// Do writes the lines of the act a.
 func (t *Acts[B]) Do(b B, a *Act) { t.lines(b, a.body, nil) }
 
-// Part writes the lines of a part.
+// Part writes the lines of the part with this name.
 func (t *Acts[B]) Part(b B, name string) { t.lines(b, t.parts[name], nil) }
 
-// condition splits a condition: [NAME|NAME…] or [!NAME|NAME…].
+// condition parses a condition: [NAME|NAME…] or [!NAME|NAME…].
 func condition(w script.Word) (names []string, negated bool) {
 	list, negated := strings.CutPrefix(strings.Trim(w.Raw(), "[]"), "!")
 	return strings.Split(list, "|"), negated
 }
 
-// hold reports whether all conditions hold.
+// hold reports whether all conditions are true.
 func (t *Acts[B]) hold(b B, list []script.Word) bool {
 	return !slices.ContainsFunc(list, func(w script.Word) bool {
 		names, negated := condition(w)
@@ -142,7 +144,8 @@ func (t *Acts[B]) hold(b B, list []script.Word) bool {
 	})
 }
 
-// lines writes lines of a table. args are the arguments of a part.
+// lines writes lines of a table whose conditions are true. args are the
+// arguments of a part.
 func (t *Acts[B]) lines(b B, list []*script.Line, args []script.Word) {
 	for _, l := range list {
 		if l.Kind == script.Command && t.hold(b, l.Conditions) {
@@ -151,7 +154,7 @@ func (t *Acts[B]) lines(b B, list []*script.Line, args []script.Word) {
 	}
 }
 
-// line writes one line, in which values were already filled in.
+// line writes one line whose values are already filled in.
 func (t *Acts[B]) line(b B, l *script.Line) {
 	name, builder := l.Name.Raw(), b.built()
 	if part := t.parts[name]; part != nil {
@@ -179,10 +182,11 @@ func (t *Acts[B]) line(b B, l *script.Line) {
 	}
 }
 
-// value matches the place of a value in a line of a table.
+// value matches a placeholder for a value in a line of a table.
 var value = lazy.Regexp(`\{[a-z0-9-]+\}`)
 
-// filled returns a line with its values filled in and without its conditions.
+// filled returns a copy of a line with its values filled in, without its
+// conditions.
 func (t *Acts[B]) filled(b B, l *script.Line, args []script.Word) *script.Line {
 	bare := *l
 	bare.Conditions = nil

@@ -14,8 +14,8 @@ type Situation struct {
 	Seen   *Seen
 	Point  Point
 	Act    *Act
-	// Probes are questions that the schedule's first run raised. The script
-	// asks the same questions, so that it fails for the same reason.
+	// Probes has questions that the first run of the schedule raised. The script
+	// asks them too, so that it fails for the same reason.
 	Probes map[string]bool
 }
 
@@ -23,17 +23,17 @@ type Situation struct {
 type Builder struct {
 	Situation
 	Lines []*script.Line
-	// Keep holds the lines that must stay, because without them the scenario
-	// would be another schedule.
+	// Keep is the set of lines that must stay when the scenario is shortened.
+	// Without them it would be a different schedule.
 	Keep map[string]bool
-	// Turns are the turns of the model's script.
+	// Turns lists the turns of the model's script.
 	Turns []fakellm.TurnNode
-	// Held says that the model waits at the gate named Hold.
+	// Held means that the model waits at the gate Hold.
 	Held  bool
 	slugs map[string]int
 }
 
-// NewBuilder returns a Builder whose scenario begins with this title.
+// NewBuilder returns a Builder whose scenario has this title.
 func NewBuilder(s Situation, title string) *Builder {
 	b := &Builder{Situation: s, Keep: map[string]bool{}, slugs: map[string]int{}}
 	b.Lines = s.Script.Head(title)
@@ -43,7 +43,7 @@ func NewBuilder(s Situation, title string) *Builder {
 
 func (b *Builder) built() *Builder { return b }
 
-// Archive returns the scenario written so far, and the lines to keep.
+// Archive returns the scenario written so far, and the lines that must stay.
 func (b *Builder) Archive() (Archive, map[string]bool) {
 	a := Archive{Lines: b.Lines, Files: slices.Clone(b.Script.Files)}
 	if with := b.Point.With; with != nil {
@@ -59,28 +59,29 @@ func (b *Builder) Archive() (Archive, map[string]bool) {
 	return a, b.Keep
 }
 
-// Add adds a line in the form of script.New; Key adds a line that must stay.
+// Add adds a line. template and args are as for script.New.
 func (b *Builder) Add(template string, args ...any) {
 	b.Lines = append(b.Lines, script.New(template, args...))
 }
 
-// Key adds a line that must stay.
+// Key adds a line that must stay when the scenario is shortened.
 func (b *Builder) Key(template string, args ...any) {
 	b.Add(template, args...)
 	b.KeepLast()
 }
 
-// KeepLast records that the last line must stay.
+// KeepLast records that the last line must stay when the scenario is shortened.
 func (b *Builder) KeepLast() { b.Keep[b.last().String()] = true }
 
 func (b *Builder) last() *script.Line { return b.Lines[len(b.Lines)-1] }
 
-// Has reports whether a line was added.
+// Has reports whether this line was added already.
 func (b *Builder) Has(line string) bool {
 	return slices.ContainsFunc(b.Lines, func(l *script.Line) bool { return l.String() == line })
 }
 
-// Check opens a check of a requirement ("" for none) and makes the slug unique.
+// Check opens a check for a requirement, which may be "". It adds a number to
+// the slug if the slug is already used.
 func (b *Builder) Check(requirement, slug string) {
 	if other, ok := b.Script.Renamed[requirement]; ok {
 		requirement = other
@@ -92,7 +93,7 @@ func (b *Builder) Check(requirement, slug string) {
 	b.Add("check %s %s", Optional(requirement), slug)
 }
 
-// Optional returns a text as a word, or the zero Word if the text is empty.
+// Optional converts a text to a word. It returns the zero Word for "".
 func Optional(text string) script.Word {
 	if text == "" {
 		return script.Word{}
@@ -100,16 +101,16 @@ func Optional(text string) script.Word {
 	return script.Text(text)
 }
 
-// Prompt adds a prompt in a session, and the model's turn for that prompt.
+// Prompt adds a prompt to a session, and the model's turn for that prompt.
 func (b *Builder) Prompt(session string, text script.Word, rest []script.Word, as string, says fakellm.TurnNode) {
 	b.Add(b.Script.Planner.Prompt+" %s %s %s", Optional(session), text, rest)
 	b.last().As = Optional(as)
 	b.Turns = append(b.Turns, says)
 }
 
-// post writes a prompt from the line "post TEXT says=TEXT gate=NAME in=SESSION
-// as NAME" of a table of acts. It passes other options on to the prompt.
-// Without says= the model gives the answer of the original turn.
+// post adds a prompt for the line "post TEXT says=TEXT gate=NAME in=SESSION as
+// NAME" of a table of acts. Other options become options of the prompt. Without
+// says=, the model sends the reply of the original turn.
 func (b *Builder) post(l *script.Line) {
 	options := map[string]string{}
 	var rest []script.Word
@@ -129,8 +130,8 @@ func (b *Builder) post(l *script.Line) {
 	b.Prompt(options["in"], b.Own(l.Words[0].Raw()), rest, l.As.Raw(), says)
 }
 
-// Own returns a prompt text that does not occur in the scenario yet, because
-// the model finds its turns by their prompts.
+// Own returns a prompt text that does not yet occur in the scenario. The text
+// must be unique, because the model finds its turns by their prompts.
 func (b *Builder) Own(text string) script.Word {
 	with := b.Point.With
 	for {
@@ -142,8 +143,8 @@ func (b *Builder) Own(text string) script.Word {
 	}
 }
 
-// Awaits adds await lines that must stay. If grouped, the awaited entries may
-// come in any order.
+// Awaits adds await lines that must stay when the scenario is shortened. If
+// grouped is true, the awaited entries may come in any order.
 func (b *Builder) Awaits(lines []*script.Line, grouped bool) {
 	for _, l := range lines {
 		b.Keep[l.String()] = true
@@ -156,7 +157,7 @@ func (b *Builder) Awaits(lines []*script.Line, grouped bool) {
 	b.Lines = append(b.Lines, lines...)
 }
 
-// Release releases the model that is held at the point.
+// Release adds a line that releases the model if it waits at the point's gate.
 func (b *Builder) Release() {
 	if b.Held {
 		b.Add("release %s", Hold)

@@ -21,9 +21,10 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Calibrate learns how an agent behaves from plain turns, which it does not
-// judge. It tries to keep their transcripts in the folder keep, unless that is
-// "", with the agent's version. Recall learns from them again.
+// Calibrate learns how an agent behaves from simple turns, which are not
+// judged. If keep is not "", it tries to save the transcripts and the agent's
+// version in that folder. Recall can load them later. learned is a paragraph
+// for the user.
 func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
 	err error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -55,7 +56,7 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	return g, learned, nil
 }
 
-// ask plays plain turns and adds their transcripts to seen.
+// ask plays simple turns and adds their transcripts to seen.
 func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[string]*transcript.Transcript) error {
 	var problems []error
 	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {
@@ -76,12 +77,12 @@ func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[strin
 	return errors.Join(problems...)
 }
 
-// versionFile is the last file of a calibration to be written. Without it, the
-// calibration is incomplete.
+// versionFile is the name of the file that a calibration writes last. A
+// calibration without it is incomplete.
 const versionFile = "version"
 
-// keepCalibration replaces the kept calibration with a new one. If several runs
-// do so at the same time, one of them succeeds.
+// keepCalibration replaces the saved calibration. If several runs do this at
+// the same time, one of them succeeds.
 func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
 	if err := os.MkdirAll(filepath.Dir(keep), 0o700); err != nil {
 		return err
@@ -101,16 +102,16 @@ func keepCalibration(out, keep, version string, names iter.Seq[string]) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	_ = os.Rename(keep, filepath.Join(made, "before")) // there may be none, or another run may take it away
+	_ = os.Rename(keep, filepath.Join(made, "before")) // the folder may not exist, or another run may move it
 	if err := os.Rename(made, keep); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return os.RemoveAll(filepath.Join(keep, "before"))
 }
 
-// Recall learns an agent from the transcripts that Calibrate kept in a folder,
-// and returns the agent's version at that time. ok is false if there is no
-// complete calibration.
+// Recall learns an agent's behavior from the transcripts that Calibrate saved
+// in a folder. version is the agent's version at that time. ok is false if the
+// folder has no complete calibration.
 func Recall(from *Generator, keep string) (g Grammar, learned, version string, ok bool) {
 	text, err := os.ReadFile(filepath.Join(keep, versionFile))
 	if err != nil {
@@ -127,9 +128,9 @@ func Recall(from *Generator, keep string) (g Grammar, learned, version string, o
 	return g, learned, string(text), true
 }
 
-// CalibrationKey returns the name of an agent in the folder of calibrations. It
-// depends on the agent's command, environment and tools, the programs and scripts
-// that the command names, and the questions.
+// CalibrationKey returns the name of the folder for an agent's calibration. It
+// depends on the agent's command, environment and tools, on the program and
+// script files in the command, and on the questions.
 func CalibrationKey(from *Generator, p *agents.Profile, more []string) string {
 	h := sha256.New()
 	tools, _ := json.Marshal(p.Tools)

@@ -13,14 +13,14 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// marks are the signs for verdicts in the cells of a map.
+// marks maps verdicts to their signs in a chart.
 var marks = map[results.Verdict]string{
 	results.Error: "E", results.Fail: "X", results.Warn: "w", results.Lint: "l",
 	results.Inconclusive: "?", results.Skip: "-", results.Pass: "·",
 }
 
-// Chart writes the map of a sweep as text: a row for each point, a column for
-// each action. It joins neighbouring points with equal rows.
+// Chart writes the results of a sweep as a text table, with a row for each point and a column for each action. It
+// joins neighboring points with equal rows.
 func Chart(w io.Writer, s *results.Sweep) error {
 	var b strings.Builder
 	var names []string
@@ -100,7 +100,7 @@ func chartOf(b *strings.Builder, s *results.Sweep, name string) {
 	}
 }
 
-// sameSort reports whether the names of two points differ only by a number.
+// sameSort reports whether the names of two points differ only in numbers.
 func sameSort(a, b string) bool {
 	strip := func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -115,7 +115,7 @@ func sameSort(a, b string) bool {
 
 func mark(v results.Verdict) string { return cmp.Or(marks[v], "?") }
 
-// Describe returns a finding as text for people, in a few lines.
+// Describe describes a finding for users in a few lines.
 func Describe(f Finding) string {
 	var b strings.Builder
 	class := f.Class.String()

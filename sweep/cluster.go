@@ -12,23 +12,24 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// sighting is one defect that one schedule showed.
+// sighting is one occurrence of a defect in a schedule.
 type sighting struct {
 	sign
 	schedule Schedule
 	result   results.Result
-	known    string // why it is expected
-	number   int    // of the schedule, from 1, as they ended
+	known    string // reason why the defect is expected; "" if it is not
+	number   int    // number of the schedule, from 1
 }
 
-// signature returns the rule, the state and the action, by which sightings are
-// told apart.
+// signature returns the rule, the state and the action of the sighting.
+// Findings are distinguished by them.
 func (g *sighting) signature() Signature {
 	return Signature{g.rule, g.schedule.State, g.schedule.Action}
 }
 
-// cause is the key that all sightings of one finding have in common: the point
-// of a rule; or a check, the kind of act before it, and the complaint.
+// cause is the key that all sightings of a finding share. For a rule it is the
+// violated point. For a check it is the check, the kind of the act before it,
+// and the message.
 type cause struct {
 	rule, point, act, complaint string
 	baseline, shared, known     bool
@@ -40,19 +41,19 @@ func (g *sighting) cause() cause {
 	if g.point == "" {
 		c.act, c.complaint = cmp.Or(g.schedule.Act, g.schedule.Action), varying().ReplaceAllString(g.message, "·")
 		if g.schedule.State == DrawnState {
-			c.act = "" // which of the acts it follows nobody knows yet
+			c.act = "" // which of the acts is to blame is not known yet
 		}
 	}
 	return c
 }
 
-// varying matches text that differs between messages with the same meaning:
-// numbers, names, quotations.
+// varying matches parts that differ between messages with the same meaning:
+// numbers, names and quotations.
 var varying = lazy.Regexp(`"[^"]*"|'[^']*'|“[^”]*”|session=\S+|\S*[0-9/]\S*`)
 
-// clusters groups sightings into findings, one for each cause. A cause that
-// shows only together with a more severe cause becomes part of the finding of
-// the more severe one.
+// clusters groups sightings into findings, one per cause. If a cause occurs
+// only in runs with a more severe cause, it becomes part of that cause's
+// finding.
 func clusters(seen []*sighting) []*Finding {
 	byCause := map[cause]*Finding{}
 	var list []*Finding
@@ -67,7 +68,8 @@ func clusters(seen []*sighting) []*Finding {
 		f.seen = append(f.seen, g)
 	}
 	for _, f := range list {
-		// The shortest schedule that is not a race represents the finding.
+		// The first sighting represents the finding: preferably one that is not a
+		// race, with a short script.
 		slices.SortStableFunc(f.seen, func(a, b *sighting) int {
 			return cmp.Or(cmp.Compare(blame(b.class), blame(a.class)), boolean(a.schedule.Races)-boolean(b.schedule.Races),
 				scriptLines(a.text())-scriptLines(b.text()), strings.Compare(a.result.ID, b.result.ID))
@@ -105,7 +107,8 @@ func boolean(b bool) int {
 	return 0
 }
 
-// text returns the scenario of a sighting; it is empty for a baseline.
+// text returns the scenario of a sighting. It is empty if the sighting is from
+// a baseline.
 func (g *sighting) text() Archive {
 	if g.schedule.Action == "" {
 		return Archive{}
@@ -113,7 +116,7 @@ func (g *sighting) text() Archive {
 	return g.schedule.text()
 }
 
-// represent makes a sighting the representative of the finding.
+// represent copies the fields of a sighting to the finding that it represents.
 func (f *Finding) represent(g *sighting) {
 	f.Signature, f.Class, f.Message, f.Known = g.signature(), g.class, g.message, g.known
 	f.Scenario, f.Point = g.schedule.Scenario, g.schedule.Point
@@ -131,14 +134,14 @@ func (f *Finding) represent(g *sighting) {
 	f.Elsewhere = slices.Sorted(maps.Keys(places))
 }
 
-// runs returns the set of runs that show the finding.
+// runs returns the ids of the runs that show the finding.
 func (f *Finding) runs() map[string]bool {
 	return lists.Set(lists.Map(f.seen, func(g *sighting) string { return g.result.ID }))
 }
 
-// covers reports whether every run that shows the finding o also shows f. Then
-// o is probably only a consequence of f. Of a known failure only a check can be a
-// consequence, and only if the log shows the failure first.
+// covers reports whether every run that shows o also shows f, so that o is
+// probably a consequence of f. If f is a known failure and o is not, o must
+// also be a check, and the log must show f first.
 func (f *Finding) covers(o *Finding) bool {
 	known := f.Known != "" && o.Known == ""
 	if f.Action == "" || f.Known == "" && o.Known != "" || known && (o.point != "" || f.Class != results.Fail) {
@@ -154,7 +157,7 @@ func (f *Finding) covers(o *Finding) bool {
 	})
 }
 
-// elsewhere returns one line about the other places where a finding was seen.
+// elsewhere lists the other places where a finding was seen, in one line.
 func (f Finding) elsewhere() string {
 	const most = 4
 	list := f.Elsewhere

@@ -15,18 +15,19 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// coverage records which pairs drawn orders have tried, and what their runs
-// have shown. It is safe for concurrent use.
+// coverage records which combinations the drawn orders have tried, and what is
+// new in their runs. It is safe for concurrent use.
 type coverage struct {
 	mu     sync.Mutex
-	pairs  map[string]int    // of an abstract state and an act, and how often they were tried
-	orders map[[2]string]int // of two acts, the first before the second
-	shown  map[uint64]bool   // pairs of frames that followed each other
+	pairs  map[string]int    // abstract state and act -> how many times they were tried
+	orders map[[2]string]int // two acts, the earlier first -> how many times they were tried
+	shown  map[uint64]bool   // hashes of two consecutive frames
 	seed   maphash.Seed
-	kept   []Schedule  // that showed something new
-	ran    map[int]int // orders by their depths
-	blind  map[int]int // those of them that were drawn by priorities alone
-	// tracks and steps are the largest numbers of both in any order so far.
+	kept   []Schedule  // orders whose runs showed something new
+	ran    map[int]int // depth -> number of orders
+	blind  map[int]int // depth -> number of orders drawn by priorities alone
+	// tracks and steps are the largest numbers of tracks and steps in any order so
+	// far.
 	tracks, steps int
 }
 
@@ -35,8 +36,8 @@ func newCoverage() *coverage {
 		seed: maphash.MakeSeed(), ran: map[int]int{}, blind: map[int]int{}}
 }
 
-// worth returns how new an order is: the mean over its pairs of 1/(1+n), where n
-// is how many times the pair was tried.
+// worth returns how new an order is, from 0 to 1: the mean of 1/(1+n) over its
+// pairs, where n is how many times a pair was tried.
 func (c *coverage) worth(s Schedule) (sum float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +50,8 @@ func (c *coverage) worth(s Schedule) (sum float64) {
 	return sum / float64(max(1, len(s.Tried)+len(s.Orders)))
 }
 
-// pick returns a random order from those whose runs showed something new.
+// pick returns a random order whose run showed something new. It returns false
+// if there is none.
 func (c *coverage) pick(r *rand.Rand) (Schedule, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +61,8 @@ func (c *coverage) pick(r *rand.Rand) (Schedule, bool) {
 	return c.kept[r.IntN(len(c.kept))], true
 }
 
-// plays records the pairs of an order that runs, so that the next one differs.
+// plays records the pairs of an order before it runs, so that the next order is
+// different.
 func (c *coverage) plays(s Schedule) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +79,8 @@ func (c *coverage) plays(s Schedule) {
 	}
 }
 
-// showed keeps an order if its run shows a sequence of frames that no earlier
-// run showed.
+// showed saves an order if its run contains a sequence of frames that no
+// earlier run contained.
 func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +113,7 @@ func (c *coverage) showed(s Schedule, t *transcript.Transcript) {
 	}
 }
 
-// sum returns the coverage in the form of results; nil if no order was drawn.
+// sum returns the coverage for the results, or nil if no order was drawn.
 func (c *coverage) sum() *results.SweepOrders {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +138,7 @@ func (c *coverage) sum() *results.SweepOrders {
 	return out
 }
 
-// tried returns the pairs that a part of a sweep has tried.
+// tried returns the combinations that this part of a sweep has tried.
 func (c *coverage) tried() *results.SweepTried {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,11 +149,12 @@ func (c *coverage) tried() *results.SweepTried {
 	return t
 }
 
-// missed returns an upper bound of the probability that all orders, each drawn
-// by priorities, missed a bug of a depth: the number of acts that must come in
-// a certain order. One order of k steps in n tracks finds it with probability
-// at least 1/(n·k^(d-1)) (Burckhardt and others, A Randomized Scheduler with
-// Probabilistic Guarantees of Finding Bugs, 2010).
+// missed returns an upper bound for the probability that all orders missed a
+// bug of this depth. The depth of a bug is the number of acts that must come in
+// a certain order. The bound is valid only for orders that are drawn by
+// priorities. One order with k steps in n tracks finds the bug with probability
+// at least 1/(n·k^(d-1)). See Burckhardt and others, A Randomized Scheduler
+// with Probabilistic Guarantees of Finding Bugs, 2010.
 func missed(tracks, steps, depth, orders int) float64 {
 	if tracks == 0 || steps == 0 {
 		return 1
@@ -159,10 +163,10 @@ func missed(tracks, steps, depth, orders int) float64 {
 	return math.Pow(1-one, float64(orders))
 }
 
-// tried returns the pairs that an order tries. A pair in pairs is an abstract
-// state and an act, with and without the time before the act; or two acts and
-// the time between them. A pair in orders is two acts of different sessions, or
-// an act of a turn and an additional act.
+// tried returns the combinations that an order tries. An element of pairs is an
+// abstract state and an act, with or without the time before the act, or two
+// consecutive acts and the time between them. An element of orders is two acts
+// of different tracks, the earlier first.
 func (o *Sequence) tried() (pairs []string, orders [][2]string) {
 	states := map[string]*abstract{o.Seen.Session: {}, Other: {}}
 	last := "nothing"
@@ -193,11 +197,11 @@ func (o *Sequence) tried() (pairs []string, orders [][2]string) {
 	return pairs, orders
 }
 
-// abstract is the state of a session, as detailed as needed to distinguish
-// situations.
+// abstract is the state of a session, with as much detail as is needed to
+// distinguish situations.
 type abstract struct {
-	at          string // where its turn waits; "" if none runs
-	now, before int    // cancels in this turn, and in the one before
+	at          string // where its turn waits; "" if no turn is running
+	now, before int    // numbers of cancels in this turn and in the previous one
 	turns       int
 }
 
@@ -213,7 +217,7 @@ func (a *abstract) cancels(yes bool) {
 
 func (a *abstract) end() { a.at = "" }
 
-// goOn updates the state after an act of a turn.
+// goOn updates the state after an act that starts or continues a turn.
 func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	if it.Kind == Begins {
 		a.turns, a.before, a.now = a.turns+1, a.now, 0
@@ -230,8 +234,8 @@ func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	}
 }
 
-// behind returns the stops of the turn that come after an item. The item is the
-// turn's prompt, or an act that continues the turn.
+// behind returns the stops of the turn after an item. The item is the turn's
+// prompt, or an act that continues the turn.
 func (t *PlayedTurn) behind(it Item) []Stop {
 	if it.Kind == Begins {
 		return t.Stops
@@ -239,8 +243,8 @@ func (t *PlayedTurn) behind(it Item) []Stop {
 	return t.Stops[min(it.Stop+1, len(t.Stops)):]
 }
 
-// track returns the name of the sequence that an act belongs to. Acts of one
-// track have only one possible order.
+// track returns the name of the track of an act. The acts of one track have
+// only one possible order.
 func (o *Sequence) track(it Item) string {
 	if it.Kind == Besides {
 		return it.Act.Name

@@ -19,9 +19,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Differences compares the rounds of each scenario with its first round, by
-// verdict and canonical text, and explains the first round that differs. If a
-// scenario's text may vary, Differences compares only the verdict.
+// Differences compares each round of a scenario with the first round, by
+// verdict and canonical text. It explains the first round that differs. If a
+// scenario's text may vary, Differences compares only the verdicts.
 func Differences(p *Planner, run results.Run, list []*scenarios.Scenario) []results.Difference {
 	open := map[string]bool{}
 	for _, s := range list {
@@ -61,7 +61,8 @@ func rendered(out string, r results.Result) string {
 	return string(text)
 }
 
-// sideBySide returns pairs of lines of two texts, around each difference.
+// sideBySide returns pairs of lines of two texts, around each difference. A
+// missing line is "".
 func sideBySide(a, b string) [][2]string {
 	var rows [][2]string
 	var left, right []string
@@ -97,8 +98,9 @@ func sideBySide(a, b string) [][2]string {
 	return rows
 }
 
-// explain returns why two texts of one scenario differ: the normalizer of the
-// profile that would make them equal, else the race that they show.
+// explain returns the reason why two texts of one scenario differ. It is the
+// normalizer of the profile that would make them equal, else the race that they
+// show.
 func explain(p *Planner, a, b string, one, other results.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
@@ -122,7 +124,8 @@ func explain(p *Planner, a, b string, one, other results.Result) string {
 
 func lines(s string) []string { return strings.Split(strings.TrimRight(s, "\n"), "\n") }
 
-// verdictOf returns the worse verdict of two results.
+// verdictOf describes the failure of the result that did not pass, or returns
+// "" if both passed. It prefers other.
 func verdictOf(one, other results.Result) string {
 	for _, r := range []results.Result{other, one} {
 		if list := found(r); r.Verdict != results.Pass && len(list) > 0 {
@@ -135,8 +138,9 @@ func verdictOf(one, other results.Result) string {
 	return ""
 }
 
-// freeKind returns a kind of notification that explains a difference: both
-// texts have its lines, and are equal without them. Else it returns "".
+// freeKind returns a kind of notification whose position explains the
+// difference: the texts contain the same lines of this kind and are otherwise
+// equal. It returns "" if there is no such kind.
 func freeKind(p *Planner, left, right []string) string {
 	for _, kind := range kindsOf(p, append(only(left, right), only(right, left)...), left, right) {
 		var rest, free [2][]string
@@ -157,8 +161,8 @@ func freeKind(p *Planner, left, right []string) string {
 	return ""
 }
 
-// kindsOf returns the kinds of notifications whose moved lines may explain a
-// difference: the kinds of lines that only one text has, else all kinds.
+// kindsOf returns the kinds of notifications that may explain a difference:
+// first the kinds of the differing lines, then all others.
 func kindsOf(p *Planner, differing, left, right []string) []string {
 	var kinds []string
 	for _, l := range append(differing, append(slices.Clone(left), right...)...) {
@@ -169,9 +173,9 @@ func kindsOf(p *Planner, differing, left, right []string) []string {
 	return kinds
 }
 
-// kindOfLine returns the kind of a state update, or the method of another
-// notification, as profiles name them. It returns "" for the content of a turn,
-// because a user sees its order.
+// kindOfLine returns the name by which profiles refer to the notification in a
+// line: the kind of a state update, or the method of another notification. It
+// returns "" for the content of a turn, whose order a user sees.
 func kindOfLine(p *Planner, l string) string {
 	word, ok := strings.CutPrefix(l, "<-- ")
 	if !ok {
@@ -184,11 +188,13 @@ func kindOfLine(p *Planner, l string) string {
 	return ""
 }
 
-// volatile are patterns of text that programs generate anew in each run.
+// volatile lists patterns of text that programs generate anew in each run.
 var volatile = []string{`\d+`, `[0-9a-f]{4,}(?:-[0-9a-f]{4,})*`, `[A-Za-z0-9_-]{8,}`}
 
-// changing returns a pattern that makes two texts equal if both mask it. The
-// pattern generalizes the first differing piece and keeps the words around it.
+// changing returns a pattern that makes two texts equal if its matches are
+// masked in both. The pattern generalizes the first part that differs, and
+// includes the words around it. changing returns "" if there is no such
+// pattern.
 func changing(left, right []string) string {
 	if len(left) != len(right) {
 		return ""
@@ -221,8 +227,8 @@ func changing(left, right []string) string {
 	return ""
 }
 
-// around returns a pattern for the first piece in which two lines differ. The
-// pattern includes the text before that piece, from the last space but one on.
+// around returns a pattern for the first part in which two lines differ. The
+// pattern includes the word before that part.
 func around(a, b string, mask *regexp.Regexp, form string) string {
 	x, y := mask.FindAllStringIndex(a, -1), mask.FindAllStringIndex(b, -1)
 	for i := range min(len(x), len(y)) {
@@ -242,7 +248,8 @@ func around(a, b string, mask *regexp.Regexp, form string) string {
 	return form
 }
 
-// order describes which message overtook which other, or which is missing.
+// order describes which message came earlier or later than in the other round,
+// or which is missing.
 func order(left, right []string, one, other int) string {
 	onlyLeft, onlyRight := only(left, right), only(right, left)
 	if len(onlyLeft) == 0 && len(onlyRight) == 0 {
@@ -267,7 +274,7 @@ func order(left, right []string, one, other int) string {
 	return "the agent behaves differently: " + strings.Join(parts, "; ")
 }
 
-// only returns the lines of text that other lacks, or contains fewer times.
+// only returns the lines of text that other lacks or contains fewer times.
 func only(text, other []string) []string {
 	have := map[string]int{}
 	for _, l := range other {
@@ -291,8 +298,8 @@ func brief(line string) string {
 }
 
 // Perturb returns random changes to an editor's timing that must not matter:
-// writes in pieces, delayed reads, slow answers. They depend only on seed,
-// scenario and round. The first round is unchanged.
+// writes in pieces, delayed reads and slow answers. The changes depend only on
+// seed, scenario and round. The first round is unchanged.
 func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	var p scenarios.Perturbation
 	if round <= 1 {
@@ -302,15 +309,16 @@ func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	fmt.Fprintf(h, "%d %s", round, id)
 	r := rand.New(rand.NewPCG(uint64(seed), h.Sum64()))
 	split, reads, answers := 1+r.IntN(40), 1+r.IntN(10), 1+r.IntN(40)
-	// Each round makes two of the three changes, so that rounds differ, and
-	// each changes something.
+	// Each round makes two of the three changes. So rounds differ, and each
+	// changes something.
 	without := r.IntN(3)
 	if without != 0 {
 		p.Split = split
 		p.How = append(p.How, fmt.Sprintf("writes in pieces of %d bytes", split))
 	}
 	if without != 1 {
-		// Most reads do not wait: otherwise a long reply would take for ever.
+		// Most reads are not delayed, because otherwise a long reply would take too
+		// long.
 		p.Pace.Read = sometimes(r.Uint64(), 6, reads)
 		p.How = append(p.How, fmt.Sprintf("one of six reads up to %d ms late", reads))
 	}
@@ -321,8 +329,8 @@ func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	return p
 }
 
-// sometimes returns a function that draws a duration: in one of n calls up to
-// most milliseconds, else 0.
+// sometimes returns a function that draws a duration. In one of n calls, on
+// average, the duration is up to most milliseconds, else 0.
 func sometimes(seed uint64, n, most int) func() time.Duration {
 	r := rand.New(rand.NewPCG(seed, 0))
 	return func() time.Duration {

@@ -10,29 +10,30 @@ import (
 	"strings"
 )
 
-// Choice is the way in which orders of acts are chosen.
+// Choice determines how orders of acts are chosen.
 type Choice uint8
 
 const (
-	// Guided draws untried orders by priorities, and varies orders whose runs
+	// Guided prefers orders with untried pairs, and varies orders whose runs
 	// showed something new.
 	Guided Choice = iota
-	// ByPriority draws by priorities alone, as probabilistic concurrency testing
-	// does.
+	// ByPriority draws orders by priorities alone, as in probabilistic concurrency
+	// testing.
 	ByPriority
-	// Uniformly draws each step with equal probability.
+	// Uniformly draws each step of an order with equal probability.
 	Uniformly
 )
 
-// candidates is how many orders are drawn, of which the one with the newest
-// pairs runs. mostDeep is the maximum number of deviations in one. mostKept is
-// the maximum number of orders kept to vary because they showed something new.
+// candidates is how many orders are drawn at a time; the one whose pairs are
+// newest runs. mostDeep is the maximum number of deviations in an order.
+// mostKept is the maximum number of orders that are saved because they showed
+// something new.
 const candidates, mostDeep, mostKept = 16, 3, 64
 
-// depths are the numbers of deviations of successive drawn orders.
+// depths lists the numbers of deviations of successive drawn orders.
 var depths = []int{2, 1, 2, 3}
 
-// drawer draws orders of acts from the seed and the baselines.
+// drawer draws orders of acts. The seed and the baselines determine them.
 type drawer struct {
 	*sweep
 	r     *rand.Rand
@@ -49,12 +50,13 @@ func (s *sweep) drawer() *drawer {
 	return d
 }
 
-// DrawnPoint and DrawnState are the point and the state of drawn orders.
+// DrawnPoint and DrawnState are the Point and State of a drawn order.
 const DrawnPoint, DrawnState = "in a drawn order", "drawn order"
 
-// next returns the next order; ok is false if it finds no new order.
+// next returns the next order. ok is false if it cannot find a new one.
 func (d *drawer) next() (best Schedule, ok bool) {
-	// Every third order uses priorities alone: only such orders have a bound.
+	// Every third order is drawn by priorities alone, because only for such orders
+	// the probability of a missed bug has a bound.
 	guided := d.Choice == Guided && d.n%3 != 0
 	depth, most := depths[d.n/3%len(depths)], 1
 	if d.Choice != Guided {
@@ -91,13 +93,14 @@ func (d *drawer) next() (best Schedule, ok bool) {
 	}
 	d.drawn[best.Drawn] = true
 	best.Number, best.Guided = d.n, guided
-	if d.Shard != nil { // no two parts have runs of one name
+	if d.Shard != nil { // runs in different parts must have different names
 		best.Number = d.n*d.Shard.Of + d.Shard.Index
 	}
 	return best, true
 }
 
-// one draws an order, or varies an order that showed something new.
+// one draws a new order or, if guided, sometimes varies an order that showed
+// something new.
 func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 	if len(d.from) == 0 {
 		return Schedule{}, false
@@ -110,8 +113,9 @@ func (d *drawer) one(depth int, how Choice, guided bool) (Schedule, bool) {
 	return d.Planner.draw(d.from[d.r.IntN(len(d.from))], d.r, depth, how)
 }
 
-// mixed yields the schedules to run, a listed and a drawn one in turn, then the
-// rest of either. Without Max and Budget it draws as many as are listed.
+// mixed yields the schedules to run: listed and drawn ones alternate until one
+// kind is used up, and the rest of the other kind follows. Without Max and
+// Budget, it draws as many as are listed.
 func (s *sweep) mixed(list []Schedule) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		d := s.drawer()
@@ -154,8 +158,8 @@ func (s Schedule) drawnID() string {
 	return fmt.Sprintf("sweep/%s/%d/order-%d", s.Scenario, s.Turn+1, s.Number) + strings.TrimRight("-"+slug(s.Action), "-")
 }
 
-// draw draws an order for a turn of a script, with depth deviations from the
-// natural order; ok is false if there is no such order.
+// draw draws an order of acts for a turn of a script, with depth deviations
+// from the natural order. ok is false if it finds none.
 func (p *Planner) draw(s *Script, r *rand.Rand, depth int, how Choice) (Schedule, bool) {
 	const tries = 10
 	for range tries {
@@ -175,7 +179,8 @@ func (p *Planner) draw(s *Script, r *rand.Rand, depth int, how Choice) (Schedule
 	return Schedule{}, false
 }
 
-// tracks returns, for each session, the acts of its turns in order.
+// tracks returns one track per session: the acts of the session's turns, in
+// order.
 func (o *Sequence) tracks() [][]Item {
 	var names []string
 	var out [][]Item
@@ -194,19 +199,20 @@ func (o *Sequence) tracks() [][]Item {
 	return out
 }
 
-// chooseActs draws the order of the acts. It merges the sessions by priorities
-// that change at random places, as probabilistic concurrency testing does. Then
-// it inserts depth additional acts.
+// chooseActs draws the order of the acts. It first merges the sessions by
+// priorities that change at random places, as in probabilistic concurrency
+// testing. It then inserts depth additional acts.
 func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 	tracks := o.tracks()
 	o.Items = merge(tracks, r, depth, how)
 	if len(tracks) > 1 && depth > 0 && how != Uniformly && r.IntN(6) == 0 {
-		depth-- // the order of both sessions is the deviation
+		depth-- // the order of the two sessions counts as a deviation
 	}
 	can := o.possible()
 	at := 0
 	for n := range depth {
-		// Bugs often need acts close together, so about half are.
+		// Bugs often need acts close together, so about half of the additional acts
+		// are.
 		if n == 0 || how == Uniformly || r.IntN(2) == 0 {
 			at = 1 + r.IntN(len(o.Items))
 		} else {
@@ -218,14 +224,15 @@ func (o *Sequence) chooseActs(r *rand.Rand, depth int, how Choice) bool {
 }
 
 // merge merges tracks into one order. The track with the highest priority takes
-// its next step. At changes random places the current track drops to the lowest
-// priority. With Uniformly, each step is drawn instead.
+// the next step. At a number of random places (changes), the current track
+// drops to the lowest priority. With Uniformly, the track of each step is drawn
+// instead.
 func merge(tracks [][]Item, r *rand.Rand, changes int, how Choice) (out []Item) {
 	total := 0
 	for _, t := range tracks {
 		total += len(t)
 	}
-	rank := r.Perm(len(tracks)) // the last is taken first
+	rank := r.Perm(len(tracks)) // the last track in rank has the highest priority
 	change := map[int]bool{}
 	for range changes {
 		change[r.IntN(total)] = true
@@ -251,7 +258,8 @@ func merge(tracks [][]Item, r *rand.Rand, changes int, how Choice) (out []Item) 
 	return out
 }
 
-// timeActs draws the time before each additional act and before the act after it.
+// timeActs draws the times before and after additional acts and, rarely, before
+// other acts.
 func (o *Sequence) timeActs(r *rand.Rand) {
 	for i := range o.Items {
 		near := o.Items[i].Kind == Besides || i > 0 && o.Items[i-1].Kind == Besides
@@ -272,8 +280,8 @@ func (o *Sequence) timeAll(r *rand.Rand) {
 	}
 }
 
-// settled makes the sequence playable and returns it as a schedule; ok is false
-// if one of its acts is impossible at its place in the order.
+// settled makes the sequence playable and returns it as a schedule. ok is false
+// if one of its acts is impossible at its place.
 func (o *Sequence) settled() (sch Schedule, ok bool) {
 	o.settle()
 	if _, _, ok = o.Script.Planner.Write(o); ok {
@@ -282,8 +290,8 @@ func (o *Sequence) settled() (sch Schedule, ok bool) {
 	return sch, ok
 }
 
-// settle makes an order playable: an act that waits must not come together with
-// other acts, and each permission request is awaited at once.
+// settle makes an order playable. An act that waits must not come together with
+// other acts, and each permission request must be awaited at once.
 func (o *Sequence) settle() {
 	for i := range o.Items {
 		it := &o.Items[i]
@@ -322,7 +330,8 @@ func (o *Sequence) planned() Schedule {
 }
 
 // leads reports whether the act of an item leads to a request of the agent. The
-// script awaits that request at once: its answer is an act of the sequence.
+// script must await such a request at once, because the answer is an act of the
+// sequence.
 func (o *Sequence) leads(it Item) bool {
 	if it.Kind != Begins && it.Kind != GoesOn {
 		return false

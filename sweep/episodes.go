@@ -16,7 +16,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Words are the words from which texts are drawn. Most are not plain ASCII:
+// Words are the words of which random texts consist. Most are not plain ASCII:
 // letters of two, three and four bytes, combining marks, joined emoji,
 // right-to-left text and control characters.
 var Words = []string{
@@ -25,29 +25,32 @@ var Words = []string{
 	"one\u2028two", "next\u0085line",
 }
 
-// Episodes is a grammar whose sessions are sequences of episodes from a
-// protocol's table, in the txtar format. A section "turn NAME" is a whole turn. A
-// section "state NAME" opens a turn and holds it; each section "act NAME" can
-// follow any state. The model's turns come after a line "model:". A first line "%
-// needs ABILITY" leaves the section out for agents without the ability; "% alone"
-// says that no later episode uses the thread. {t} is the thread, {i} the number
-// of the episode, {text} a drawn text for a script, and {say} one for the model.
+// Episodes is a Grammar whose sessions are sequences of episodes. The episodes
+// come from a protocol's table in the txtar format:
+//
+// A section "turn NAME" is a complete turn. A section "state NAME" starts a
+// turn and holds it; any section "act NAME" can follow. The lines after
+// "model:" are the model's turns. If the section begins with "% needs ABILITY",
+// it is omitted for agents without the ability. "% alone" means that no later
+// episode uses the thread. {t} is the thread, {i} the number of the episode,
+// {text} a random text for the script, and {say} one for the model.
 type Episodes struct {
-	// Head holds the lines before the first episode. Opens is the line that
-	// opens the thread {t}.
+	// Head has the lines before the first episode. Opens is the line that opens
+	// the thread {t}.
 	Head, Opens string
 	// Has is the set of the agent's abilities.
 	Has  map[string]bool
 	list []section
 }
 
-// section is one section of a table. after are the sections that can follow it.
+// section is one section of a table.
 type section struct {
 	kind, name, lines, model, needs string
 	alone                           bool
 }
 
-// Read adds the sections of a table.
+// Read adds the sections of a table and returns g. It omits sections whose
+// ability the agent lacks.
 func (g *Episodes) Read(table []byte) *Episodes {
 	for _, f := range txtar.Parse(table).Files {
 		var s section
@@ -73,7 +76,7 @@ func (g *Episodes) of(kind string) []section {
 	return lists.Where(g.list, func(s section) bool { return s.kind == kind })
 }
 
-// Pairs returns the pairs of a state and an act, and the whole turns.
+// Pairs returns all combinations of a state and an act, and all complete turns.
 func (g *Episodes) Pairs() (out [][2]string) {
 	for _, s := range g.of("state") {
 		for _, a := range g.of("act") {
@@ -86,12 +89,12 @@ func (g *Episodes) Pairs() (out [][2]string) {
 // AskMode returns "", because the table has no modes.
 func (*Episodes) AskMode() string { return "" }
 
-// Draw draws up to six episodes on up to three threads.
+// Draw draws a session of up to six episodes on up to three threads.
 func (g *Episodes) Draw(k Key) DrawnSession {
 	d := &drawnEpisodes{Episodes: g, Key: k, covers: map[[2]string]bool{}}
 	r := k.Random(-1)
 	length := 1 + r.IntN(6)
-	turns := r.IntN(3) // a third of the sessions only holds turns: states meet states
+	turns := r.IntN(3) // with 0, the session only holds turns, so that states meet states
 	d.lines.WriteString(g.Head)
 	for i := range length {
 		if d.i = i; !slices.Contains(k.Without, strconv.Itoa(i)) {
@@ -121,7 +124,7 @@ func (g *Episodes) Draw(k Key) DrawnSession {
 
 func comparePairs(a, b [2]string) int { return slices.Compare(a[:], b[:]) }
 
-// drawnEpisodes is a session while its scenario is written.
+// drawnEpisodes is a drawn session whose scenario is being written.
 type drawnEpisodes struct {
 	*Episodes
 	Key
@@ -166,7 +169,7 @@ func (d *drawnEpisodes) write(s section, t string, r *rand.Rand) {
 			case "{i}":
 				return strconv.Itoa(d.i)
 			case "{say}":
-				said, _ := json.Marshal(d.text(r)) // JSON is YAML; a text has no error
+				said, _ := json.Marshal(d.text(r)) // JSON is YAML, and a string always has a JSON form
 				return string(said)
 			}
 			return script.Quote(d.text(r)).String()
@@ -179,7 +182,8 @@ func (d *drawnEpisodes) write(s section, t string, r *rand.Rand) {
 	}
 }
 
-// text draws a text with a number that is unique in the session.
+// text draws a random text. It begins with a number that is unique in the
+// session.
 func (d *drawnEpisodes) text(r *rand.Rand) string {
 	d.n++
 	out := fmt.Sprintf("Nr%d", d.n)

@@ -19,13 +19,11 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// patience is how many schedules of one state and action may run into a
-// deadline. The sweep then skips the others with that state and action: an
-// agent that hangs must not cost its timeout everywhere.
+// patience is how many schedules with the same state and action may time out. The sweep then skips the others with
+// this state and action, because an agent that hangs would cost a timeout each time.
 const patience = 3
 
-// explore runs schedules, each in a fresh process. With Reuse it first tries to
-// run them in chains.
+// explore runs schedules, each in its own process. With Reuse, it first runs them in chains that share a process.
 func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	var done atomic.Int64
 	total := len(list)
@@ -56,7 +54,7 @@ func (s *sweep) explore(ctx context.Context, list []Schedule) {
 			}
 			r, began := s.play(ctx, sch, sch.id())
 			if !began || s.whole.Err() != nil {
-				return // an end that was cut short says nothing about the agent
+				return // a run that was cut short proves nothing about the agent
 			}
 			ended(sch, r)
 			alone = append(alone, r)
@@ -67,8 +65,8 @@ func (s *sweep) explore(ctx context.Context, list []Schedule) {
 	})
 }
 
-// hopeless reports whether a schedule would probably run into a deadline, as
-// earlier schedules of its kind did.
+// hopeless reports whether a schedule is skipped because too many schedules with the same state and action timed out.
+// It counts the skipped schedule.
 func (s *sweep) hopeless(sch Schedule) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,11 +78,11 @@ func (s *sweep) hopeless(sch Schedule) bool {
 	return true
 }
 
-// kind returns the state and the action of a schedule.
+// kind returns a key for the state and the action of a schedule.
 func (s Schedule) kind() string { return s.State + "\n" + s.Action }
 
-// play runs the scenario of a schedule. If the run raised a question that its
-// script does not ask, play runs the scenario again with that question.
+// play runs the scenario of a schedule. If the run raises a question that its script does not ask, play runs the
+// scenario again with that question. It returns false if the scenario was not started.
 func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Result, bool) {
 	if sch.Drawn != "" {
 		s.cover.plays(sch)
@@ -105,7 +103,8 @@ func (s *sweep) play(start context.Context, sch Schedule, id string) (results.Re
 	return res, true
 }
 
-// runText runs one generated scenario, and keeps its text next to its transcript.
+// runText runs a generated scenario, and saves its text next to its transcript. It returns false if the scenario was
+// not started.
 func (s *sweep) runText(
 	start context.Context, engine scenarios.Engine, a Archive, id string,
 ) (results.Result, bool) {
@@ -127,7 +126,7 @@ func (s *sweep) runText(
 	return res, began
 }
 
-// record adds the sightings of a schedule, and its cell to the map.
+// record adds the sightings and the cell of a schedule to the sweep.
 func (s *sweep) record(sch Schedule, res results.Result) {
 	cell := s.cell(sch, res)
 	s.mu.Lock()
@@ -138,7 +137,7 @@ func (s *sweep) record(sch Schedule, res results.Result) {
 	}
 }
 
-// cell adds the sightings of a schedule and returns its cell of the map.
+// cell adds the sightings of a schedule and returns its cell for the chart.
 func (s *sweep) cell(sch Schedule, res results.Result) results.SweepCell {
 	cell := results.SweepCell{Scenario: sch.Scenario, Point: sch.where(), Action: sch.Action, Verdict: res.Verdict,
 		Out: res.Artifacts["transcript"]}
@@ -180,7 +179,7 @@ func (s *sweep) cell(sch Schedule, res results.Result) results.SweepCell {
 	return cell
 }
 
-// where returns the name that the map shows for the point.
+// where returns the name of the schedule's point in the chart.
 func (s Schedule) where() string {
 	if s.Turns > 1 {
 		return fmt.Sprintf("turn %d, %s", s.Turn+1, s.Point)
@@ -188,22 +187,22 @@ func (s Schedule) where() string {
 	return s.Point
 }
 
-// sign is one rule or check of a result that counts against the agent.
+// sign is a rule or check that a result shows to be violated by the agent.
 type sign struct {
 	rule    string
-	point   string // of a rule
+	point   string // violated point, if it is a rule
 	class   results.Verdict
 	message string
-	// at is the Seq of the first entry of a rule's finding (the maximum if it has none), or of the last entry of a
-	// check's failure (0 if it has none).
+	// at is the Seq of an entry. For a rule it is the first entry of the finding, or the maximum int if there is none.
+	// For a check it is the last entry of the failure, or 0 if there is none.
 	at    int
-	late  bool     // a deadline passed
-	heard bool     // the script waited for what shows it
-	names []string // what lists of known failures may call it
+	late  bool     // a timeout expired
+	heard bool     // the script waited for the entries that show it
+	names []string // names that can refer to it in lists of known failures
 }
 
-// expected returns the reason if a known failure of the swept scenario, or of
-// the schedule's scenario, lists the sign; else "".
+// expected returns the reason of the known failure that covers the sign, or "" if none does. It looks for known
+// failures of the swept scenario and of the schedule's scenario.
 func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 	why, ok := e.Expects(swept, g.names...)
 	if !ok {
@@ -212,13 +211,12 @@ func (g sign) expected(e *scenarios.Engine, swept, schedule string) string {
 	return why
 }
 
-// numbered matches the numbers that make the slugs of a schedule or a chain
-// unique.
+// numbered matches the numbers that make the slugs in a schedule or a chain unique.
 var numbered = lazy.Regexp(`(-[0-9])?(\.[0-9])?$`)
 
 func rulesOf(signs []sign) []string { return lists.Map(signs, func(g sign) string { return g.rule }) }
 
-// found returns one sign for each rule or check that a result shows broken.
+// found returns a sign for each rule or check that a result shows to be violated.
 func found(res results.Result) []sign {
 	var out []sign
 	add := func(g sign) {
@@ -233,7 +231,7 @@ func found(res results.Result) []sign {
 		out = append(out, g)
 	}
 	for _, f := range res.Findings {
-		if blame(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // those judge our editor
+		if blame(f.Class) > 0 && !strings.HasPrefix(f.Rule, "C-") { // rules C-… judge our editor
 			add(sign{rule: f.Rule, point: cmp.Or(f.Point, "rule"), class: f.Class, message: f.Message,
 				names: f.Names(), at: slices.Min(append([]int{math.MaxInt}, f.Entries...)), heard: heard(f, res.Heard)})
 		}
@@ -258,12 +256,12 @@ func found(res results.Result) []sign {
 	return out
 }
 
-// heard reports whether the script waited for the entries that first show a
-// finding. waited has the Seq of the last awaited entry by session.
+// heard reports whether the script waited for the entries that first show a finding. waited maps a session to the Seq
+// of its last awaited entry.
 func heard(f results.Finding, waited map[string]int) bool {
 	first := f.Entries
 	if f.Count > 1 && len(first) > 1 {
-		first = first[:len(first)-1] // the others are of the first time
+		first = first[:len(first)-1] // the other entries are those of the first occurrence
 	}
 	last := waited[f.Session]
 	if f.Session == "" {
@@ -286,7 +284,7 @@ func oneLine(f *transcript.Failure) string {
 	return s
 }
 
-// blame returns the class of a verdict that accuses the agent, 0 for any other.
+// blame returns v if this verdict counts against the agent, else 0.
 func blame(v results.Verdict) results.Verdict {
 	switch v {
 	case results.Lint, results.Warn, results.Fail:
@@ -295,7 +293,7 @@ func blame(v results.Verdict) results.Verdict {
 	return 0
 }
 
-// report adds a sighting for a sign in the result of a schedule.
+// report adds a sighting for a sign in the result of a schedule. It calls Found for a new signature.
 func (s *sweep) report(g sign, sch Schedule, res results.Result) {
 	one := &sighting{sign: g, schedule: sch, result: res, known: g.expected(&s.engine, sch.Scenario, res.ID),
 		number: sch.nth}
@@ -310,7 +308,7 @@ func (s *sweep) report(g sign, sch Schedule, res results.Result) {
 	}
 }
 
-// doubts returns the questions that a run raised and its script does not ask.
+// doubts returns the questions that a run raised but its script does not ask.
 func (s *sweep) doubts(sch Schedule, res results.Result) map[string]bool {
 	if res.Verdict == results.Error || res.Verdict == results.Skip || sch.Doubts == nil {
 		return nil

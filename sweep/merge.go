@@ -10,15 +10,16 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// mostMerges limits the merges of two sessions that are drawn for a turn.
-// mostSteps limits the steps of each session in a merge, because a repro must
-// stay short. A turn is merged with at most mostPartners other scenarios, at
-// most mostBeyond times with each.
+// mostMerges is the maximum number of merges of two sessions per turn.
+// mostSteps is the maximum number of steps of each session in a merge, because
+// a repro must be short. A turn is merged with at most mostPartners other
+// scenarios, and at most mostBeyond times with each.
 const mostMerges, mostSteps, mostPartners, mostBeyond = 6, 3, 2, 3
 
-// merged draws up to most points at which two sessions stream at the same time,
-// up to a place at which the model holds the target. All points differ; their
-// names end with the name of p. The other session has one to others steps.
+// merged draws up to most different points at which two sessions stream at the
+// same time. At each point, the model holds the target at one of the places in
+// all. The point's name ends with the name of p. The other session has one to
+// others steps.
 func merged(p Point, all []fakellm.Place, most, others int, r *rand.Rand) (out []Point) {
 	tried := map[string]bool{}
 	for range 4 * most {
@@ -39,15 +40,17 @@ func merged(p Point, all []fakellm.Place, most, others int, r *rand.Rand) (out [
 	return out
 }
 
-// Merged adds points at which a made-up session streams next to the target's.
+// Merged adds points at which an artificial session streams at the same time as
+// the target's.
 func (l *Lister) Merged(kind PointKind, r *rand.Rand) {
 	l.List = append(l.List, merged(Point{State: "two sessions merged", Kind: kind},
 		l.Seen.Model.Places(), mostMerges, mostSteps, r)...)
 }
 
-// Beyond returns points at which another scenario's turn runs next to the
-// target's and has reached a place. beside reports whether both can run in one
-// process. r draws the other scenario and the order of the steps.
+// Beyond returns points at which the turn of another scenario runs at the same
+// time as the target's and has reached a place. beside reports whether both can
+// run in one process. r determines the other scenario and the order of the
+// steps.
 func (o Observed) Beyond(kind PointKind, all []*Script, beside func(target *Script, other Observed) bool,
 	r *rand.Rand) (out []Point) {
 	var can []Observed
@@ -68,7 +71,8 @@ func (o Observed) Beyond(kind PointKind, all []*Script, beside func(target *Scri
 	return out
 }
 
-// Effective returns the lines that check whether a turn changed its files.
+// Effective returns lines that check whether the turn changed its files as in
+// the baseline.
 func (o Observed) Effective() (out []*script.Line) {
 	for _, e := range o.Seen.Made {
 		switch {
@@ -84,8 +88,8 @@ func (o Observed) Effective() (out []*script.Line) {
 // elsewhere is the name of the other session's last gate.
 const elsewhere = "elsewhere"
 
-// Elsewhere returns the model's turn in the other session, with a gate before
-// each of its steps and one before its end.
+// Elsewhere returns the model's turn in the other session. It has a gate before
+// each step and one before its end.
 func (p Point) Elsewhere() fakellm.TurnNode {
 	if p.With != nil {
 		turn := p.With.Seen.Model
@@ -99,7 +103,7 @@ func (p Point) Elsewhere() fakellm.TurnNode {
 	return fakellm.NewTurn(fakellm.NewReply(append(steps, Gate(elsewhere), fakellm.Text("Elsewhere."))...))
 }
 
-// FirstElsewhere returns the gate at which the other session stops first.
+// FirstElsewhere returns the name of the first gate in the other session.
 func (p Point) FirstElsewhere() string {
 	if p.steps(false) > 0 {
 		return "b1"
@@ -107,18 +111,20 @@ func (p Point) FirstElsewhere() string {
 	return elsewhere
 }
 
-// steps returns how many steps of a merge the target or the other session has.
+// steps returns how many steps of the merge belong to the target or, if target
+// is false, to the other session.
 func (p Point) steps(target bool) int {
 	return lists.Count(p.Merge, func(mine bool) bool { return mine == target })
 }
 
-// Stepped returns the model's turn for the target: it stops at further gates
-// before the gate that holds it.
+// Stepped returns the model's turn for the target. It stops at a gate per step,
+// and then at the gate that holds it.
 func (p Point) Stepped(t fakellm.TurnNode) fakellm.TurnNode {
 	return stopped(t, *p.Hold, Hold, "a", p.steps(true))
 }
 
-// stopped returns the turn with a gate at a place, and n gates before that one.
+// stopped returns the turn with the gate name at the place at, and with n gates
+// before it.
 func stopped(t fakellm.TurnNode, at fakellm.Place, name, before string, n int) fakellm.TurnNode {
 	all := t.Places()
 	end := slices.Index(all, at)
@@ -131,8 +137,8 @@ func stopped(t fakellm.TurnNode, at fakellm.Place, name, before string, n int) f
 }
 
 // Walk writes the steps of both sessions in the order of the merge, if the
-// point is one. After each release it awaits the gate at which that session
-// stops next, so that everything before an act has arrived.
+// point is a merge. After each release, it awaits the gate at which that
+// session stops next. Everything before an act has then arrived.
 func (b *Builder) Walk() {
 	if b.Point.Merge == nil {
 		return

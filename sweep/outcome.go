@@ -36,7 +36,8 @@ func (s *sweep) outcome(ctx context.Context, findings []Finding, all []Schedule,
 	return out
 }
 
-// addFound adds the runs that show findings to the results, and their repros to the map.
+// addFound adds the runs that show findings to the results, and their repro
+// files to the sweep.
 func addFound(run *results.Run, findings []Finding) {
 	listed := map[string]bool{}
 	for _, f := range findings {
@@ -52,8 +53,8 @@ func addFound(run *results.Run, findings []Finding) {
 	}
 }
 
-// chart returns the map of the sweep: which cells ran, with points and actions
-// in the order of a turn instead of the order of likelihood.
+// chart returns the results of the sweep, including which schedules ran. Points
+// and actions are in the order of a turn instead of the order of likelihood.
 func (s *sweep) chart(all []Schedule) *results.Sweep {
 	m := &results.Sweep{Explored: s.explored, Pruned: s.pruned, Inconclusive: s.unsure, Cells: s.cells,
 		Unexplored: len(all) - (s.explored - s.orders) - s.given, PairsOf: pairsOf(all), Drawn: s.cover.sum()}
@@ -68,7 +69,7 @@ func (s *sweep) chart(all []Schedule) *results.Sweep {
 		m.Points = append(m.Points, DrawnPoint)
 	}
 	for _, c := range s.cells {
-		if c.State == "" && !actions[c.Action] { // it was drawn
+		if c.State == "" && !actions[c.Action] { // a drawn order
 			drawn[c.Action] = true
 		}
 	}
@@ -86,8 +87,8 @@ func (s *sweep) chart(all []Schedule) *results.Sweep {
 }
 
 // Rebase returns a list of known failures that covers all findings of a sweep:
-// the engine's list, and one entry for each failure that it lacks. It then
-// judges the sweep again by this list.
+// the engine's list, and an entry for each failure that it lacks. It also
+// judges the sweep again by the new list.
 func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	list := slices.Clone(e.Known)
 	for _, f := range o.Findings {
@@ -98,7 +99,7 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 			}
 			here := e.Protocol.KnownOf(e.Profile, list)
 			if !slices.ContainsFunc(here, func(k agents.KnownFailure) bool { return k.Covers(id, g.rule) }) {
-				// Flaky: not every sweep explores the schedules that show it.
+				// Flaky, because not every sweep tries the schedules that show the failure.
 				list = append(list, agents.KnownFailure{Scenario: id, ID: g.rule, Flaky: true, Protocols: e.ListedIn(),
 					Reason: "not looked into yet: " + strings.Join(strings.Fields(g.message), " ")})
 			}
@@ -110,10 +111,11 @@ func (o *Outcome) Rebase(e *scenarios.Engine) []agents.KnownFailure {
 	return list
 }
 
-// judge marks known failures, and counts the sweep's results without those.
+// judge marks findings that are known failures. It then counts the results
+// without them and sets the exit status.
 func (o *Outcome) judge(e *scenarios.Engine) {
 	run := &o.Run
-	swept := map[string]string{} // scenarios, by the ids of the results that show findings in them
+	swept := map[string]string{} // id of a result that shows a finding -> swept scenario
 	for i := range o.Findings {
 		f := &o.Findings[i]
 		f.Known = f.seen[0].expected(e, f.Scenario, f.seen[0].result.ID)
@@ -141,7 +143,7 @@ func (o *Outcome) judge(e *scenarios.Engine) {
 }
 
 // exit returns the exit status: 2 if the harness could not judge, 1 for an
-// unexpected finding of class fail, else 0.
+// unexpected finding of class fail or an interruption, else 0.
 func exit(run results.Run, findings []Finding) int {
 	switch {
 	case run.Counts.Error > 0, run.NoModel != "", run.Sweep.Explored == 0 && len(findings) == 0 && run.Sweep.Tried == nil:
@@ -153,7 +155,7 @@ func exit(run results.Run, findings []Finding) int {
 	return 0
 }
 
-// ordered returns schedules sorted by turn, and within a turn by point.
+// ordered returns schedules sorted by turn and then by point.
 func ordered(all []Schedule) []Schedule {
 	out := slices.Clone(all)
 	slices.SortStableFunc(out, func(a, b Schedule) int {
@@ -182,8 +184,8 @@ func digits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-// pairs returns how many pairs of a situation and an action there are, and
-// which of them ran.
+// pairs returns the number of combinations of a situation and an action in all,
+// and the names of those that ran.
 func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
 	ran := lists.Set(lists.Map(s.cells, func(c results.SweepCell) [3]string {
 		return [3]string{c.Scenario, c.Point, c.Action}
@@ -198,7 +200,8 @@ func (s *sweep) pairs(all []Schedule) (total int, tried []string) {
 	return total, slices.Sorted(maps.Keys(pairs))
 }
 
-// pairsOf returns how many pairs of a situation and an action each scenario has.
+// pairsOf returns the number of combinations of a situation and an action in
+// each scenario.
 func pairsOf(all []Schedule) map[string]int {
 	of := map[string]int{}
 	seen := map[[3]string]bool{}

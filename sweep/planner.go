@@ -9,49 +9,53 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Planner describes what an editor can do in the turns of one protocol's
-// scenarios. The protocol's functions find turns, read them from a run, lead up
-// to them and list their points; its table of acts sets the rest. A nil
-// function means that the protocol lacks that feature.
+// Planner describes what an editor can do during the turns of one protocol's
+// scenarios. The protocol provides functions that find turns, read them from a
+// run, lead up to them and list their points. The rest comes from its table of
+// acts. A nil function means that the protocol lacks the feature.
 type Planner struct {
-	// Protocol is the protocol name in the first line of scenarios; "" for the
-	// protocol of scenarios that name none.
+	// Protocol is the protocol name in the first line of scenarios. "" means the
+	// default protocol, whose scenarios omit the line.
 	Protocol string
-	// Prompt is the command that begins a turn, Noun the protocol's word for a
+	// Prompt is the command that starts a turn. Noun is the protocol's word for a
 	// turn.
 	Prompt, Noun string
-	// Renamed maps requirements to their ids in this version of the protocol, ""
-	// if it lacks them.
+	// Renamed maps a requirement to its id in this version of the protocol. The id
+	// is "" if this version lacks the requirement.
 	Renamed map[string]string
-	// Turns finds the turns of a script that can be swept. The notes say why
-	// other turns cannot be swept.
+	// Turns finds the turns of a script that can be swept. notes explain why other
+	// turns cannot be swept.
 	Turns func(s *Script) (notes []string)
-	// Natural returns the replacement scenario: the script without its mid-turn acts.
+	// Natural returns the replacement scenario: the script without its acts in the
+	// middle of turns.
 	Natural func(s *Script) Archive
-	// Look reads one turn from a run; ok is false if the run did not reach it.
+	// Look reads one turn from a run. ok is false if the run did not reach the
+	// turn.
 	Look func(s *Script, turn Turn, t *transcript.Transcript, effects []Effect) (seen *Seen, ok bool)
-	// Points lists the points of a turn, alone and next to turns of other
-	// scripts. The likeliest to find a bug comes first. same counts further
-	// points that make no difference to the agent.
+	// Points lists the points of a turn, alone and combined with turns of other
+	// scripts. The most likely to find a bug come first. same is the number of
+	// points that were omitted because they make no difference to the agent.
 	Points func(o Observed, others []*Script, r *rand.Rand) (list []Point, same int)
-	// Shared returns a key: schedules with equal keys can share a process. With
-	// key "" a schedule cannot share a process.
+	// Shared returns a key for the schedule. Schedules with equal keys can share a
+	// process. If the key is "", the schedule needs its own process.
 	Shared func(s Situation, a Archive) string
 	// Chain returns a scenario that runs several schedules in one process, one
-	// after the other, and the lines of it that must stay.
+	// after the other. keep has the lines that must stay when it is shortened.
 	Chain func(parts []Schedule) (a Archive, keep map[string]bool)
-	// Doubts returns a function that returns the questions which a run raises
-	// and its script does not ask; nil if there can be none.
+	// Doubts returns a function that finds the questions that a run raises but its
+	// script does not ask. The function is nil if there can be none.
 	Doubts func(s Situation) func(t *transcript.Transcript, effects []Effect) map[string]bool
-	// Doubtful reports whether a chain raised a question that it does not ask.
+	// Doubtful reports whether a chain raised a question that its script does not
+	// ask.
 	Doubtful func(parts []Schedule, t *transcript.Transcript) bool
 	// Choose draws which turns of a script take part in a sequence of acts; ok is
 	// false if none can. Write returns the scenario of a sequence, and the lines
-	// that must stay; ok is false if one of its acts is impossible at its place.
+	// that must stay when it is shortened. Its ok is false if an act is impossible
+	// at its place.
 	Choose func(o *Sequence, s *Script, r *rand.Rand) (ok bool)
 	Write  func(o *Sequence) (a Archive, keep map[string]bool, ok bool)
-	// State reports whether a frame is a state update, whose place among other
-	// frames has no meaning. word is the first word of its canonical text.
+	// State reports whether a frame is a state update, whose position among other
+	// frames has no meaning. word is the first word of the frame's canonical text.
 	State func(word string) bool
 
 	acts   []*Act
@@ -60,20 +64,21 @@ type Planner struct {
 	asides asides
 }
 
-// asides are the acts that a sequence can have next to those of its turns.
+// asides are the additional acts that a sequence can contain, besides the acts
+// of its turns.
 type asides struct {
 	list []*Act
 	fits func(o *Sequence, a *Act) bool
 }
 
-// Besides completes a Planner with a table of additional acts. begin returns the
-// Builder that their conditions are evaluated on.
+// Besides adds a table of additional acts to a Planner. begin returns the
+// Builder on which the conditions of the acts are evaluated.
 func (t *Acts[B]) Besides(p *Planner, begin func(o *Sequence) B) {
 	p.asides = asides{t.List, func(o *Sequence, a *Act) bool { return t.hold(begin(o), a.at) }}
 }
 
-// Plan completes a Planner with a table of acts. begin adds the protocol's data
-// to a Builder, and lead writes the lines before the act.
+// Plan returns a Planner with a table of acts. begin adds the protocol's data
+// to a Builder. lead writes the lines before the act.
 func (t *Acts[B]) Plan(p Planner, begin func(*Builder) B, lead func(B)) *Planner {
 	p.acts = t.List
 	p.fits = func(s Situation) bool { return t.Fits(begin(&Builder{Situation: s})) }
@@ -91,9 +96,9 @@ func (p *Planner) Actions() (names []string) {
 	return lists.Map(p.acts, func(a *Act) string { return a.Name })
 }
 
-// Base reads a scenario to sweep. notes say which parts cannot be swept. If the
-// script acts in the middle of some turns, Base returns the replacement
-// scenario without those acts.
+// Base parses a scenario to sweep. notes explain which parts cannot be swept.
+// If the script acts in the middle of some turns, Base may return the
+// replacement scenario without those acts.
 func (p *Planner) Base(commands map[string]*scenarios.Command, id string, text []byte) (s *Script, notes []string) {
 	s, notes = p.read(commands, id, text)
 	if p.Natural == nil || len(notes) == 0 && len(s.Turns) > 0 {
@@ -107,11 +112,13 @@ func (p *Planner) Base(commands map[string]*scenarios.Command, id string, text [
 	return s, notes
 }
 
-// Instead returns the replacement scenario; nil if the original is swept.
+// Instead returns the text of the replacement scenario, or nil if the original
+// is swept.
 func (s *Script) Instead() []byte { return s.instead }
 
-// Observe reads the turns from the transcript of a run and from the files that
-// the run changed. The notes name the turns that the run did not reach.
+// Observe reads the turns from the transcript of a baseline run and from the
+// list of files that it changed. notes name the turns that the run did not
+// reach.
 func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []string) {
 	for _, turn := range s.Turns {
 		seen, ok := s.Look(s, turn, t, effects)
@@ -128,12 +135,13 @@ func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []st
 type Wanted struct {
 	Action func(name string) bool
 	Point  func(name, state string) bool
-	// Drawn returns the random number generator of a turn.
+	// Drawn returns the random number generator for a turn.
 	Drawn func(turn int) *rand.Rand
 }
 
-// Schedules lists the schedules of the turns, alone and next to turns of other
-// scripts. same counts further schedules that are equal to a listed one.
+// Schedules lists the schedules of the turns, alone and combined with turns of
+// other scripts. same is the number of schedules that were omitted because they
+// equal a listed one.
 func (s *Script) Schedules(others []*Script, w Wanted) (list []Schedule, same int) {
 	for _, o := range s.Reached {
 		points, alike := s.Points(o, others, w.Drawn(o.Seen.Turn.Nth))
@@ -153,7 +161,7 @@ func (s *Script) Schedules(others []*Script, w Wanted) (list []Schedule, same in
 	return list, same
 }
 
-// planned returns the situation as a schedule.
+// planned converts the situation to a schedule.
 func (s Situation) planned() Schedule {
 	p, planner := s.Point, s.Script.Planner
 	out := Schedule{
@@ -161,7 +169,7 @@ func (s Situation) planned() Schedule {
 		Point: p.Name, State: p.State, Action: s.Act.Name, Act: s.Act.Kind,
 		Rank: p.Rank + s.Act.Rank, Place: int(p.Kind), Kinds: s.Seen.kinds(), Apart: p.Apart, Races: p.Races, At: s,
 		Write: func(probes map[string]bool) (Archive, map[string]bool) {
-			asked := s // schedules are written by several goroutines
+			asked := s // a copy, because several goroutines write schedules
 			asked.Probes = probes
 			return planner.write(asked)
 		},

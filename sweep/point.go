@@ -9,36 +9,39 @@ import (
 
 // Point is a place in a turn at which an editor can act.
 type Point struct {
-	// Name distinguishes the point from others of its turn: "frame 3
+	// Name distinguishes the point from others of its turn, such as "frame 3
 	// agent_message".
 	Name string
-	// State is the kind of situation. Findings with the same state and action
-	// count as one finding.
+	// State is the kind of situation at the point. Findings with the same state
+	// and action count as one.
 	State string
-	// Kind is the protocol's kind of point; kinds are in the order of a turn.
+	// Kind is the protocol's kind of point. The values are in the order of a turn.
 	Kind PointKind
-	// Rank orders points; those likeliest to find a bug come first.
+	// Rank orders points: a lower rank is more likely to find a bug.
 	Rank int
-	// Hold is the place where the model is held; nil if it is not held.
+	// Hold is the place where the model waits at the point; nil if it does not
+	// wait.
 	Hold *fakellm.Place
-	// Until lists the kinds of frames to wait for, in order. Gated says that
-	// the script also waits for the gate, so that the model is surely held.
+	// Until lists the kinds of frames to wait for, in order. Gated means that the
+	// script also waits until the model is at its gate.
 	Until []string
 	Gated bool
-	// Races says that the act may come too late. Apart says that the same point
-	// in another scenario counts as different.
+	// Races means that the act may come too late. Apart means that the same point
+	// in another scenario counts as a different point.
 	Races, Apart bool
-	// Nth is the number of the open request among those of its kind. Files are
-	// the effects that wait only for the answer to this request. Several says
-	// that other requests of its kind are open too.
+	// Nth is the number of the open request among the requests of its kind. Files
+	// lists the effects that only wait for the answer to this request. Several
+	// means that more requests of its kind are open.
 	Nth     int
 	Files   []Effect
 	Several bool
-	// Tool is the call that runs; Alone says that it is the turn's only call.
+	// Tool is the tool call that is running. Alone means that the turn has no
+	// other call.
 	Tool  *fakellm.Place
 	Alone bool
-	// Merge is the order of two sessions' steps; true is a step of the target.
-	// With is the other session's turn, from another scenario; nil if made up.
+	// Merge is the order of the steps of two sessions; true means a step of the
+	// target. With is the other session's turn, from another scenario; nil if the
+	// other session is artificial.
 	Merge []bool
 	With  *Observed
 }
@@ -49,18 +52,19 @@ type PointKind uint8
 // Lister lists the points of a turn.
 type Lister struct {
 	Seen *Seen
-	// List holds the points. Same counts further points that make no difference
-	// to the agent.
+	// List holds the points. Same is the number of points that were omitted
+	// because they make no difference to the agent.
 	List    []Point
 	Same    int
-	covered map[fakellm.Place]bool // by the points of frames
+	covered map[fakellm.Place]bool // places that the points of frames already cover
 	last    *Frame
 }
 
 // Add adds a point.
 func (l *Lister) Add(p Point) { l.List = append(l.List, p) }
 
-// Frame adds the point after the frame at index, which is the n-th of its kind.
+// Frame adds the point after the frame at index. n is the number of this frame
+// among those of its kind, from 1.
 func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	f := &l.Seen.Frames[index]
 	p := Point{Name: fmt.Sprintf("%s %d %s", word, index+1, f.Kind), State: "after " + f.Kind, Kind: kind, Hold: f.Hold,
@@ -68,8 +72,8 @@ func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	if f.Hold == nil {
 		p.State += " near the end"
 	}
-	// If the model is held at one place after two pieces of text, both are one
-	// situation: the agent cannot have gone on between them.
+	// If the model waits at the same place after two pieces of text, both are one
+	// situation: the agent cannot have continued between them.
 	if last := l.last; last != nil && last.Held && f.Held && *last.Hold == *f.Hold && last.Kind == f.Kind {
 		l.List = l.List[:len(l.List)-1]
 		l.Same++
@@ -85,7 +89,8 @@ func (l *Lister) Frame(kind PointKind, word string, index, n int) *Point {
 	return &l.List[len(l.List)-1]
 }
 
-// Gates adds points where the model is held, at places without a frame point.
+// Gates adds the points where the model waits, except at places that have the
+// point of a frame.
 func (l *Lister) Gates(kind PointKind) {
 	all := l.Seen.Model.Places()
 	for i, at := range all {
@@ -103,8 +108,8 @@ func (l *Lister) Gates(kind PointKind) {
 	}
 }
 
-// Sorted returns the points, the likeliest to find a bug first, and the number
-// of points that were left out as equal.
+// Sorted returns the points, the most likely to find a bug first, and the
+// number of points that were omitted because they make no difference.
 func (l *Lister) Sorted() ([]Point, int) {
 	slices.SortStableFunc(l.List, func(a, b Point) int { return a.Rank - b.Rank })
 	return l.List, l.Same

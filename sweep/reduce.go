@@ -17,8 +17,8 @@ import (
 )
 
 // reduce repeats each finding, shortens its schedule as far as possible, and
-// writes it to a file. It begins with the first finding of each rule. If the
-// time is over, the remaining findings stay unchanged, without a repro.
+// writes it to a file. It handles the first finding of each rule before the
+// others. If ctx ends, the remaining findings stay unchanged and get no repro.
 func (s *sweep) reduce(ctx context.Context) []Finding {
 	list := clusters(s.seen)
 	slices.SortStableFunc(list, func(a, b *Finding) int {
@@ -56,8 +56,8 @@ func (s *sweep) reduce(ctx context.Context) []Finding {
 	return out
 }
 
-// parted returns the indexes of the open findings that are the first of their
-// rule, then those of all others.
+// parted returns two lists of indexes: the first open finding of each rule, and
+// all other findings.
 func parted(list []*Finding) (parts [2][]int) {
 	first := map[string]bool{}
 	for i, f := range list {
@@ -68,7 +68,8 @@ func parted(list []*Finding) (parts [2][]int) {
 	return parts
 }
 
-// settle confirms and shrinks one finding. The returned reducer has its script.
+// settle confirms and shrinks one finding. It returns the reducer with the
+// finding's script, or nil if the finding is not open.
 func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	if !f.open() {
 		return nil
@@ -81,13 +82,13 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		sch = g.schedule
 		sch.probes = s.doubts(sch, g.result)
 		x.late, x.heard, x.step = g.late, g.heard, s.brisk(sch.Scenario)
-		if !x.late { // how long one waits for a deadline says nothing about the other lines
+		if !x.late { // a run that timed out says nothing about the time of other lines
 			x.step = max(x.step, g.result.Duration)
 		}
 		a, x.keep = sch.written()
 		n := min(s.times(), quick)
 		if i > 0 {
-			n *= 2 // a race: it shows when other things run too
+			n *= 2 // a race shows more often while other runs go on
 		}
 		f.represent(g)
 		h, runs := x.confirm(a, n)
@@ -99,7 +100,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		if ctx.Err() != nil {
 			break
 		}
-		if i+1 == len(f.seen) || i+1 == mostTried { // nothing shows it again
+		if i+1 == len(f.seen) || i+1 == mostTried { // no schedule shows the finding again
 			h, runs := x.confirm(a, 2*n)
 			f.Hits, f.Runs = h, f.Runs+runs
 		}
@@ -109,8 +110,8 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		a, x.keep = first.schedule.written()
 	}
 	if f.Hits > 0 {
-		// For a finding that does not show in every run, one failed try proves
-		// nothing: a shorter script gets several.
+		// If a finding does not occur in every run, one failed attempt proves
+		// nothing. So a shorter script gets several attempts.
 		x.sure = f.Hits == f.Runs
 		x.tries = min(max(1, (2*f.Runs+f.Hits-1)/f.Hits-1), 4)
 		if sch.Simpler != nil {
@@ -123,7 +124,7 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 		}
 		times := s.times()
 		if x.late {
-			times = min(times, quick) // each run waits for a deadline
+			times = min(times, quick) // each run waits until a timeout expires
 		}
 		a, f.Hits, f.Runs = x.shrunk(a, f.Hits, f.Runs, times)
 	}
@@ -132,19 +133,20 @@ func (s *sweep) settle(ctx context.Context, f *Finding, name string) *reducer {
 	return x
 }
 
-// open reports whether a finding must be confirmed and shrunk. A finding in the
-// scenario itself is its own repro, and a known one needs no repro.
+// open reports whether a finding must be confirmed and shrunk. A finding of the
+// unchanged scenario needs no repro, because that scenario is one. A known
+// finding needs none either.
 func (f *Finding) open() bool { return f.Action != "" && f.Known == "" }
 
-// slow reports whether a finding is only a missed deadline, which is no failure
-// of the agent.
+// slow reports whether a finding is only an expired timeout, which is no
+// failure of the agent.
 func (f *Finding) slow() bool {
 	return f.Class != results.Fail && (f.late || f.Rule == "EXIT-EOF")
 }
 
-// finish writes the repro of a finding. A race ends differently while other
-// runs go on, but acp-test run runs it alone. So finish tries a race once
-// nothing else runs, and counts the hits.
+// finish writes the repro of a finding. A race may end differently without
+// other runs, and users run the repro alone. So finish first repeats a race
+// while nothing else runs, and counts how many times the finding occurs.
 func (x *reducer) finish(f *Finding, name string) {
 	if f.Hits > 0 && f.races() {
 		for range x.times() {
@@ -160,7 +162,7 @@ func (x *reducer) finish(f *Finding, name string) {
 			}
 		}
 	}
-	if x.Repro == "" || f.Runs == 0 { // what nobody saw twice is no repro
+	if x.Repro == "" || f.Runs == 0 { // a finding that was not seen again gets no repro
 		return
 	}
 	f.Command = x.command(reproFile(x.Repro, name))
@@ -172,14 +174,14 @@ func (x *reducer) finish(f *Finding, name string) {
 	f.File = file
 }
 
-// races reports whether another order of simultaneous events could hide the
-// finding.
+// races reports whether the finding may depend on the order of simultaneous
+// events.
 func (f *Finding) races() bool {
 	return f.Hits < f.Runs || f.schedule.Races
 }
 
-// brisk returns the maximum time for a line while a script is shortened: ten
-// times the duration of the scenario's own run, but at most the agent's step
+// brisk returns the step timeout while a script is shortened. It is ten times
+// the duration of the scenario's baseline run, but at most the agent's step
 // timeout.
 func (s *sweep) brisk(id string) time.Duration {
 	took := 100 * time.Millisecond
@@ -194,15 +196,16 @@ func (s *sweep) brisk(id string) time.Duration {
 func (s *sweep) times() int { return cmp.Or(max(s.Confirm, 0), 20) }
 
 // quick is how many times a schedule runs before it is shortened. mostTried is
-// how many schedules are tried until one shows the finding again.
+// the maximum number of schedules that are tried to make a finding occur again.
 const quick, mostTried = 5, 4
 
-// scriptLines counts the effective lines of a scenario's script.
+// scriptLines counts the commands in a scenario's script.
 func scriptLines(a Archive) int {
 	return lists.Count(rowsOf(a.Lines), func(r row) bool { return r.line.Kind == script.Command })
 }
 
-// command returns the command line that runs a file as the sweep does.
+// command returns the command line that runs a file with the settings of the
+// sweep.
 func (s *sweep) command(file string) string {
 	if s.Command == nil {
 		return "acp-test run " + file
@@ -244,7 +247,7 @@ func writeRepro(dir, name string, a Archive, f *Finding) (string, error) {
 // reproFile returns the path of the repro with this name.
 func reproFile(dir, name string) string { return filepath.Join(dir, name+".txtar") }
 
-// often says how many times a finding was seen again, as text.
+// often describes how many times a finding occurred again.
 func (f *Finding) often() string {
 	if f.AloneRuns > 0 {
 		return fmt.Sprintf("%d of %d runs next to others and %d of %d alone", f.Hits, f.Runs, f.Alone, f.AloneRuns)
@@ -252,7 +255,8 @@ func (f *Finding) often() string {
 	return fmt.Sprintf("%d of %d runs", f.Hits, f.Runs)
 }
 
-// sentence returns a message on one line, cut if it is long.
+// sentence returns a message as one line that ends with a period. It cuts a
+// long message.
 func sentence(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	const most = 200

@@ -8,30 +8,30 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// A chain is a longer scenario: several schedules in one process of the agent,
-// one after the other, each in its own sessions. If a chain fails, each of its
-// schedules runs alone. The finding belongs to the whole chain only if no
-// schedule shows it alone.
+// A chain is a scenario that consists of several schedules. They run in one
+// process of the agent, one after the other, each in its own sessions. If a
+// chain fails, each of its schedules is also run alone. The finding belongs to
+// the whole chain only if no schedule shows it alone.
 
 // longestChain is the maximum number of schedules in a chain.
 const longestChain = 8
 
-// mostOpen is the maximum number of schedules that wait for others with which
-// to share a process.
+// mostOpen is the maximum number of schedules that wait for others to share a
+// process with.
 const mostOpen = 256
 
-// unit is the work for one process of the agent: one schedule or several.
+// unit is the work for one agent process: one or several schedules.
 type unit struct {
 	number    int
 	schedules []Schedule
 }
 
-// units combines schedules that can share a process into chains, and makes each
-// other schedule its own unit.
+// units combines schedules that can share a process into chains. Each other
+// schedule becomes a unit by itself.
 func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 	return func(yield func(unit) bool) {
 		n, waiting := 0, 0
-		open := map[string][]Schedule{} // by what a chain says once
+		open := map[string][]Schedule{} // key of Shared -> schedules that wait
 		var keys []string
 		give := func(schedules []Schedule) bool {
 			n++
@@ -78,7 +78,7 @@ func (s *sweep) units(list iter.Seq[Schedule]) iter.Seq[unit] {
 	}
 }
 
-// chained returns one schedule that runs others one after another.
+// chained returns a schedule that runs several others, one after the other.
 func (s *sweep) chained(parts []Schedule) Schedule {
 	return Schedule{Scenario: parts[0].Scenario, parts: parts,
 		Point: "in one process", State: "in one process", Action: "one after another",
@@ -91,8 +91,8 @@ func (s *sweep) chained(parts []Schedule) Schedule {
 		}}
 }
 
-// together runs a chain. clean reports that the chain showed no finding; then
-// none of its schedules need run alone.
+// together runs a chain. If clean is true, the chain showed no finding, and its
+// schedules need not run alone.
 func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res results.Result, clean bool) {
 	res, began := s.runText(ctx, s.engine, sch.text(), id)
 	if !began || s.whole.Err() != nil {
@@ -106,7 +106,7 @@ func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res resu
 	return res, !unreached && len(s.unknown(sch, res)) == 0 && !s.doubtful(sch, res)
 }
 
-// unknown returns the signs of a result that its baseline does not also show.
+// unknown returns the signs of a result that its baseline does not show.
 func (s *sweep) unknown(sch Schedule, res results.Result) []sign {
 	s.mu.Lock()
 	known := s.baseline[sch.Scenario]
@@ -121,8 +121,8 @@ func (s *sweep) doubtful(sch Schedule, res results.Result) bool {
 	return err != nil || s.Planner.Doubtful(sch.parts, t)
 }
 
-// reportShared reports the findings of a chain that none of its schedules
-// showed alone.
+// reportShared reports those findings of a chain that none of its schedules
+// shows alone.
 func (s *sweep) reportShared(sch Schedule, res results.Result, alone []results.Result) {
 	for _, g := range s.unknown(sch, res) {
 		if !slices.ContainsFunc(alone, func(r results.Result) bool {
@@ -133,5 +133,5 @@ func (s *sweep) reportShared(sch Schedule, res results.Result, alone []results.R
 	}
 }
 
-// shared reports whether a finding shows only when schedules share a process.
+// shared reports whether a finding occurs only if schedules share a process.
 func (f Finding) shared() bool { return len(f.schedule.parts) > 0 }

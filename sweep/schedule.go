@@ -15,66 +15,70 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Schedule is one act of an editor at one point of a turn.
+// Schedule is one act of an editor at one point of a turn. A drawn order of
+// acts, a drawn session and a chain are schedules too.
 type Schedule struct {
-	// Scenario is the id of the swept scenario. Turn is the index of the prompt
-	// in its script, from 0; Turns is the number of turns that can be swept.
+	// Scenario is the id of the swept scenario. Turn is the index of the turn in
+	// its script, from 0. Turns is the number of turns that can be swept.
 	Scenario    string
 	Turn, Turns int
-	// Point names the point, and State the kind of situation. Findings with the
-	// same state and action count as one finding.
+	// Point is the name of the point, and State the kind of situation there.
+	// Findings with the same State and Action count as one.
 	Point, State, Action string
-	// Rank orders schedules; those likeliest to find a bug come first. Place is
+	// Rank orders schedules: a lower rank is more likely to find a bug. Place is
 	// the position of the point in its turn.
 	Rank, Place int
-	// Kinds is the number of kinds of entries in the turn's baseline.
+	// Kinds is the number of kinds of frames in the turn's baseline.
 	Kinds int
-	// Apart says that the same state and action in another scenario count as
+	// Apart means that the same State and Action in another scenario count as
 	// different.
 	Apart bool
-	// Races says that another order of simultaneous events may hide the finding.
+	// Races means that the finding may depend on the order of simultaneous events.
 	Races bool
-	// Act is the kind of act: failures of one check after acts of one kind
-	// count as one finding. "" means that the action is the kind.
+	// Act is the kind of act. Failures of one check after acts of the same kind
+	// count as one finding. "" means that Action is also the kind.
 	Act string
-	// Shared returns a key: schedules with equal keys can share a process. With
-	// "" or a nil Shared, a schedule cannot share a process.
+	// Shared returns a key. Schedules with equal keys can share a process. If
+	// Shared is nil or the key is "", the schedule needs its own process.
 	Shared func() string
-	// Write returns the scenario, and the lines of it that must stay. probes
-	// are questions that the first run raised. The script asks them too, so
-	// that it fails for the same reason.
+	// Write returns the scenario, and the lines of it that must stay when it is
+	// shortened. probes are questions that the first run raised. The script asks
+	// them too, so that it fails for the same reason.
 	Write func(probes map[string]bool) (a Archive, keep map[string]bool)
-	// Doubts returns the questions that a run raises; nil if there can be none.
+	// Doubts returns the questions that a run raises. It is nil if there can be
+	// none.
 	Doubts func(t *transcript.Transcript, effects []Effect) map[string]bool
-	// At is the situation that Write writes; the zero value in a drawn order.
+	// At is the situation from which Write writes the scenario. It is zero for a
+	// drawn order.
 	At Situation
 
-	// Drawn is the key of a drawn order of acts; "" for a listed schedule.
-	// Number counts the drawn orders up to and including this one.
+	// Drawn is the key of a drawn order of acts, or "" for a listed schedule.
+	// Number is the number of the drawn order, from 1.
 	Drawn  string
 	Number int
-	// Guided says that the order was chosen for its untried pairs.
+	// Guided means that the order was chosen because of its untried pairs.
 	Guided bool
-	// Tracks is the number of sequences of acts in an order, Steps the number of
-	// acts.
+	// Tracks is the number of tracks in an order of acts. Steps is the number of
+	// its acts.
 	Tracks, Steps int
-	// Tried are the order's pairs of a state and an act, Orders its pairs of
+	// Tried has the order's pairs of a state and an act. Orders has its pairs of
 	// two acts.
 	Tried  []string
 	Orders [][2]string
-	// Covers are the pairs that a drawn session covers.
+	// Covers has the pairs that a drawn session covers.
 	Covers [][2]string
-	// Simpler returns the orders with one deviation fewer. Vary returns a
+	// Simpler returns the orders that have one deviation fewer. Vary returns a
 	// slightly different order.
 	Simpler func() []Schedule
 	Vary    func(r *rand.Rand) (s Schedule, ok bool)
 
-	nth    int // in the order in which schedules begin, from 1
+	nth    int // number in the order in which schedules start, from 1
 	probes map[string]bool
-	parts  []Schedule // of a chain, which has no turn of its own
+	parts  []Schedule // the schedules of a chain; a chain has no turn of its own
 }
 
-// id returns the name of a schedule's run, a path below the out folder.
+// id returns the name of the schedule's run. It is also the path of the run's
+// folder below the out folder.
 func (s Schedule) id() string {
 	switch {
 	case s.State == SessionState && s.Number > 0:
@@ -93,7 +97,8 @@ func (s Schedule) text() Archive {
 	return a
 }
 
-// written returns the scenario of a schedule, and its lines that must stay.
+// written returns the scenario of a schedule, and the lines that must stay when
+// it is shortened.
 func (s Schedule) written() (Archive, map[string]bool) {
 	return s.Write(s.probes)
 }
@@ -110,8 +115,8 @@ func slug(s string) string {
 	}, s)
 }
 
-// Part is one of several jobs that divide a sweep. Only the schedule decides to
-// which part it belongs, so that no two parts run the same schedule.
+// Part is one of several parts of a sweep, which run separately. The schedule
+// alone determines its part, so that no two parts run the same schedule.
 type Part struct {
 	Index, Of int // from 1
 }
@@ -126,7 +131,8 @@ func (p *Part) has(s Schedule) bool {
 	return int(h.Sum32()%uint32(p.Of)) == p.Index-1
 }
 
-// most returns the part's share of a maximum number of schedules.
+// most returns the part's share of a maximum number of schedules. 0 means no
+// maximum.
 func (p *Part) most(all int) int {
 	if p == nil || p.Of < 2 || all == 0 {
 		return all
@@ -138,20 +144,20 @@ func (p *Part) most(all int) int {
 	return max(share, 1)
 }
 
-// key distinguishes a schedule from others of a sweep.
+// key returns a string that identifies the schedule within a sweep.
 func (s Schedule) key() string { return cmp.Or(s.Drawn, s.id()) }
 
-// act holds the schedules of one action in one kind of situation. Schedules
-// with Apart set are grouped by scenario too.
+// act holds the schedules that have the same action and kind of situation.
+// Schedules with Apart are also separated by scenario.
 type act struct {
 	left []Schedule
 	used int
-	// done points to the counters of its state, its action and each of its
-	// checks, which other acts use too.
+	// done points to the counters of the act's state, action and checks. Other
+	// acts share these counters.
 	done []*int
 }
 
-// least returns the smallest of the counters.
+// least returns the smallest counter in done.
 func (a *act) least() int {
 	n := *a.done[0]
 	for _, d := range a.done[1:] {
@@ -161,10 +167,10 @@ func (a *act) least() int {
 }
 
 // arranged returns schedules in the order in which they run. Each kind of
-// situation, each action and each check comes once before any comes again;
-// Apart schedules count per scenario. Among equals, those likeliest to fail
-// come first, then those whose turn has the most kinds of entries. The seed
-// decides the rest.
+// situation, each action and each check comes once before any of them comes
+// again; for Apart schedules, this is counted per scenario. Among equals, the
+// schedules most likely to fail come first, and then those whose turn has the
+// most kinds of frames. The seed determines the rest.
 func arranged(all []Schedule, seed int64) []Schedule {
 	all = slices.Clone(all)
 	r := rand.New(rand.NewPCG(uint64(seed), 0x5eed))
@@ -224,8 +230,8 @@ func (s Schedule) checks() (lines []string) {
 	return lines
 }
 
-// distinct yields the schedules of this part whose scenarios differ from all
-// earlier ones. It writes each scenario only on demand.
+// distinct yields the schedules of this part, except those whose scenario
+// equals an earlier one. It writes each scenario only when it is needed.
 func (s *sweep) distinct(list []Schedule) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		seed := maphash.MakeSeed()

@@ -7,49 +7,52 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Seen is one turn as a baseline run showed it.
+// Seen is one turn as it occurred in a baseline run.
 type Seen struct {
 	Turn
-	// Model is the model's turn, up to the last reply that the agent asked for.
-	// Requests is how many times the agent asked.
+	// Model is the model's turn, up to the last reply that the agent requested.
+	// Requests is the number of the agent's requests.
 	Model    fakellm.TurnNode
 	Requests int
-	// Frames are the messages that the agent sent, Text is its text, and End is
-	// how the turn ended.
+	// Frames lists the agent's messages, Text is the agent's text, and End is how
+	// the turn ended.
 	Frames []Frame
 	Text   string
 	End    string
 	// Able is the set of the agent's capabilities.
 	Able map[string]bool
-	// Made are the changed files that exactly one tool call is about.
+	// Made lists the files that the turn changed, if exactly one tool call
+	// concerns the file.
 	Made []Effect
-	// Of is data about the turn that only the protocol understands.
+	// Of is data about the turn in the form of the protocol.
 	Of any
 
-	said map[string]int // bytes, by the kind of step
+	said map[string]int // kind of model step -> bytes of its text that have arrived
 }
 
 // Frame is a message that the agent sent.
 type Frame struct {
-	Kind string // as patterns name it
-	// Hold is the earliest place where a held model must have caused the frame;
-	// nil if unknown. Held says that only the gate can come after the frame.
+	Kind string // the name of the kind in patterns
+	// Hold is the earliest place at which a waiting model must already have caused
+	// the frame, or nil if that is unknown. Held means that only the model's gate
+	// can come after the frame.
 	Hold *fakellm.Place
 	Held bool
-	// Asks says that the frame is a request that waits for an answer.
+	// Asks means that the frame is a request that needs an answer.
 	Asks bool
-	// Reply is the index of the model's reply that the agent had requested last
-	// when it sent the frame.
+	// Reply is the index of the model's reply that the agent had requested most
+	// recently when it sent the frame.
 	Reply int
 }
 
 // Effect is a file that a run changed.
 type Effect struct {
-	What string // new, changed or deleted
+	What string // "new", "changed" or "deleted"
 	File string
 }
 
-// effects reads which files a run changed from the diff of its workspace.
+// effects parses the diff of a workspace and returns the files that the run
+// changed.
 func effects(diff string) (out []Effect) {
 	for line := range strings.Lines(diff) {
 		for _, p := range []string{"new file ", "changed ", "deleted "} {
@@ -61,9 +64,9 @@ func effects(diff string) (out []Effect) {
 	return out
 }
 
-// Follow adds a frame of the turn. kind is the kind of model steps whose text
-// the frame passes on. For any other frame kind is "", and next is the model's
-// reply that had not begun when the frame came.
+// Follow adds a frame of the turn. kind is the kind of model step whose text
+// the frame forwards. For a frame without such text, kind is "" and next is the
+// index of the model's reply that had not begun when the frame came.
 func (s *Seen) Follow(frame, kind, text string, next int) {
 	f := Frame{Kind: frame, Reply: max(s.Requests-1, 0)}
 	switch {
@@ -80,8 +83,8 @@ func (s *Seen) Follow(frame, kind, text string, next int) {
 	s.Frames = append(s.Frames, f)
 }
 
-// Over ends the turn. It drops places in replies that the agent did not request
-// from the model, because the agent may have its own limit on requests.
+// Over ends the turn. It drops model replies that the agent did not request,
+// and places in them. An agent may have its own limit on requests.
 func (s *Seen) Over() {
 	s.Model.Replies = s.Model.Replies[:min(max(s.Requests, 1), len(s.Model.Replies))]
 	for i, f := range s.Frames {
@@ -91,7 +94,7 @@ func (s *Seen) Over() {
 	}
 }
 
-// kinds returns how many kinds of frames the agent sent.
+// kinds returns the number of kinds of frames that the agent sent.
 func (s *Seen) kinds() int {
 	return len(lists.Set(lists.Map(s.Frames, func(f Frame) string { return f.Kind })))
 }

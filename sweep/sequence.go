@@ -11,22 +11,22 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Sequence is one order of acts in the turns of two sessions: acts that lead
-// each turn from its prompt to its end, and additional acts. In the natural
-// order, each turn takes its steps in sequence and each step is awaited. Every
-// other choice counts as a deviation.
+// Sequence is an order of acts in the turns of one or two sessions. Some acts
+// lead a turn from its prompt to its end; others are additional. In the natural
+// order, each turn takes its steps in sequence, and each step is awaited. Every
+// other choice is a deviation.
 type Sequence struct {
 	Observed
 	Turns []PlayedTurn
 	Items []Item
 	// Depth is the number of deviations.
 	Depth int
-	// Late names the act on the first turn if that turn ends during another;
-	// the sequence then has its cancel already. "" means no such act.
+	// Late is the name of the act on the first turn if that turn ends during
+	// another turn, else "". The sequence then contains a cancel already.
 	Late string
 }
 
-// Other is the name of the session next to the target's.
+// Other is the name of the session other than the target's.
 const Other = "the_other"
 
 // PlayedTurn is a turn of a Sequence.
@@ -36,34 +36,34 @@ type PlayedTurn struct {
 	Rest    []script.Word
 	Says    fakellm.TurnNode
 	Stops   []Stop
-	Prefix  string // of the names of its gates
-	Whole   bool   // it is the target's turn, not only words
-	Choice  string // how its requests are answered
-	Next    bool   // its session had a turn before
-	// Deviates names the deviation in how requests are answered; "" for none.
+	Prefix  string // beginning of the names of its gates
+	Whole   bool   // the turn is the target's complete turn, not only text
+	Choice  string // how the agent's requests are answered
+	Next    bool   // the session had an earlier turn
+	// Deviates is the name of the deviation in answering requests, or "".
 	Deviates string
 	// Pace is the model's delay before each piece of its output.
 	Pace time.Duration
-	// Fails is the place, after the last stop, where the model fails once; nil
-	// if it does not fail.
+	// Fails is the place after the last stop where the model fails once; nil if it
+	// does not fail.
 	Fails *fakellm.Place
 }
 
-// Stop is where a turn waits until an act continues it: a gate of the model, or a
-// request of the agent.
+// Stop is where a turn waits until an act continues it. It is a gate of the
+// model (Gate) or a request of the agent (Nth).
 type Stop struct {
 	Gate *fakellm.Place
-	Nth  int // of the request, from 1
+	Nth  int // number of the request, from 1
 }
 
 // Item is one act of a Sequence.
 type Item struct {
 	Kind ItemKind
-	Turn int // which turn it belongs to; of an act besides, the session's latest
-	Stop int // which stop it lets go
+	Turn int // index of the act's turn; for an additional act, the session's latest turn
+	Stop int // index of the stop that the act continues
 	Act  *Act
 	Gap  Gap
-	// Loose says that the script does not await the effect of the act.
+	// Loose means that the script does not await the effect of the act.
 	Loose bool
 }
 
@@ -73,23 +73,23 @@ type ItemKind uint8
 // The kinds of an Item.
 const (
 	Begins  ItemKind = iota // the prompt
-	GoesOn                  // a gate is released, a request answered
-	Ends                    // the end is awaited: no act
-	Besides                 // something that the turn does not need
+	GoesOn                  // a gate is released or a request is answered
+	Ends                    // the script awaits the end of the turn; no act
+	Besides                 // an additional act that the turn does not need
 )
 
-// Gap is the time since the previous act: none, a duration, or Together, which
-// pauses the agent so that both acts reach it at once.
+// Gap is the time since the previous act. 0 means none. Together means that the
+// agent is paused, so that both acts reach it at once.
 type Gap time.Duration
 
 // Together means that the agent is paused between the two acts.
 const Together Gap = -1
 
-// gaps are the times to draw from.
+// gaps lists the times that can be drawn.
 var gaps = []Gap{0, Gap(time.Millisecond), Gap(5 * time.Millisecond), Gap(20 * time.Millisecond),
 	Gap(100 * time.Millisecond), Together}
 
-// Paces are the delays of a slow model before each piece.
+// Paces lists the delays of a slow model before each piece of its output.
 var Paces = []time.Duration{time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
 
 func (g Gap) String() string {
@@ -99,7 +99,7 @@ func (g Gap) String() string {
 	return time.Duration(g).String()
 }
 
-// name returns an item's name in the maps of tried pairs.
+// name returns the name of an item that coverage counts.
 func (o *Sequence) name(it Item) string {
 	who := "another session's"
 	if it.Kind != Besides {
@@ -125,8 +125,9 @@ func (o *Sequence) name(it Item) string {
 	return it.Act.Name
 }
 
-// key distinguishes orders by their acts. It ignores where among other turns'
-// acts the end of a turn is awaited, because the agent sees no difference.
+// key returns a string that identifies an order by its acts. It ignores where
+// the end of a turn is awaited among the acts of other turns, because the agent
+// sees no difference.
 func (o *Sequence) key() string {
 	var b strings.Builder
 	fmt.Fprint(&b, o.Script.ID, o.Seen.Nth, o.Late != "")
@@ -146,7 +147,7 @@ func (o *Sequence) key() string {
 	return b.String()
 }
 
-// Acts returns the names of the additional acts, in order.
+// Acts returns the names of the additional acts and of the other deviations.
 func (o *Sequence) Acts() (out []string) {
 	if o.Late != "" {
 		out = append(out, o.Late)
@@ -167,13 +168,14 @@ func (o *Sequence) Acts() (out []string) {
 	return out
 }
 
-// Others reports whether a turn of the other session is part of the sequence.
+// Others reports whether the sequence contains a turn of the other session.
 func (o *Sequence) Others() bool { return o.last(Other) >= 0 }
 
-// Nexts reports whether a second turn of the target's session is part of the sequence.
+// Nexts reports whether the sequence contains a second turn of the target's
+// session.
 func (o *Sequence) Nexts() bool { return o.last(o.Seen.Session) > 0 }
 
-// last returns the index of a session's last turn, or -1.
+// last returns the index of a session's last turn, or -1 if it has none.
 func (o *Sequence) last(session string) (at int) {
 	at = -1
 	for i, t := range o.Turns {
@@ -184,16 +186,16 @@ func (o *Sequence) last(session string) (at int) {
 	return at
 }
 
-// Builder begins the scenario of the sequence. Its title names the additional
-// acts, or is nothing if there are none.
+// Builder starts the scenario of the sequence. Its title names the deviations.
+// If there are none, the title contains the text nothing.
 func (o *Sequence) Builder(nothing string) *Builder {
 	title := cmp.Or(strings.Join(o.Acts(), ", "), nothing)
 	return NewBuilder(Situation{Script: o.Script}, fmt.Sprintf("%s: around %s.", title, o.Seen.Turn.Text))
 }
 
-// Stops returns the stops in the first replies of the target's turn: the given
-// gates, and each frame of the kind asks that came after a reply's request and
-// before the next request.
+// Stops returns the stops in the first replies of the target's turn. These are
+// the given gates, and each frame of the kind asks that came between the
+// request for a reply and the next request.
 func (s *Seen) Stops(gates []fakellm.Place, replies int, asks string) (out []Stop) {
 	nth, at := 0, 0
 	for r := range replies {
@@ -213,13 +215,14 @@ func (s *Seen) Stops(gates []fakellm.Place, replies int, asks string) (out []Sto
 // Asks reports whether the stop is a request of the agent.
 func (s Stop) Asks() bool { return s.Gate == nil }
 
-// possible returns the additional acts that the sequence can have. The first
-// act, which finds the most bugs, occurs several times, to be drawn more often.
+// possible returns the additional acts that the sequence can contain. The first
+// act finds the most bugs, so it is repeated in the list to be drawn more
+// often.
 func (o *Sequence) possible() []*Act {
 	const often = 4
 	can := slices.DeleteFunc(slices.Clone(o.Script.asides.list), func(a *Act) bool { return !o.Script.asides.fits(o, a) })
 	if o.Late != "" {
-		return can[1:] // it has its cancel
+		return can[1:] // the sequence contains its cancel already
 	}
 	return append(slices.Repeat(can[:1], often-1), can...)
 }

@@ -25,46 +25,47 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Grammar draws whole sessions that one agent can take part in.
+// Grammar draws complete sessions that suit one agent.
 type Grammar interface {
-	// Draw returns the session of a key. Equal keys give equal sessions.
+	// Draw returns the session with this key. Equal keys give equal sessions.
 	Draw(k Key) DrawnSession
-	// Pairs lists the pairs that sessions can cover: a state of a turn and an
-	// act, a shape and its place, a way into a session and a setting.
+	// Pairs lists the pairs that sessions can cover, for example a state of a turn
+	// and an act, or a way into a session and a setting.
 	Pairs() [][2]string
-	// AskMode returns a mode in which the agent asks for permission, "" if its
-	// initial mode already asks.
+	// AskMode returns the agent's mode in which it asks for permission. It returns
+	// "" if the agent's initial mode asks.
 	AskMode() string
 }
 
-// Generator learns an agent's behavior from plain turns, and returns a grammar
+// Generator learns an agent's behavior from simple turns. It returns a grammar
 // of sessions for that agent.
 type Generator struct {
-	// Questions returns the plain turns as scenarios, keyed by name.
+	// Questions returns the scenarios of the simple turns, by name.
 	Questions func(p *agents.Profile) map[string]Archive
-	// More returns further plain turns that depend on the first grammar.
+	// More returns additional simple turns, which depend on the first grammar.
 	More func(g Grammar) map[string]Archive
-	// Learn reads the transcripts of the plain turns. learned is a paragraph
-	// for the user about them.
+	// Learn learns from the transcripts of the simple turns. learned is a
+	// paragraph about them for the user.
 	Learn func(seen map[string]*transcript.Transcript) (g Grammar, learned string)
 }
 
-// DrawnSession is a session drawn by a grammar: a scenario that rules judge.
+// DrawnSession is a session that a grammar has drawn. It is a scenario that
+// only rules judge.
 type DrawnSession struct {
 	Key
 	Archive
-	// Covers are the pairs that the session covers.
+	// Covers lists the pairs that the session covers.
 	Covers [][2]string
-	// Smaller returns the sessions with one part fewer.
+	// Smaller returns the sessions that have one part fewer.
 	Smaller func() []DrawnSession
 }
 
-// SessionState is the state of findings in drawn sessions.
+// SessionState is the State of drawn sessions.
 const SessionState = results.DrawnSession
 
-// Explore runs sessions drawn by a grammar instead of schedules of scenarios.
-// It runs Max sessions; if Max is 0, as many as the budget allows. With again
-// set, it runs only that session, Max times.
+// Explore runs sessions that a grammar draws, instead of schedules of
+// scenarios. It runs Max sessions or, if Max is 0, as many as the budget
+// allows. If again is not nil, it runs only that session, Max times.
 func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, error) {
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("exploring needs a folder for transcripts")
@@ -106,12 +107,12 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 	return out, nil
 }
 
-// drafts is how many drafts of a session are drawn; the draft with the newest
-// pairs runs.
+// drafts is how many drafts are drawn for each session. The draft whose pairs
+// are newest runs.
 const drafts = 16
 
-// drawnSessions draws sessions one by one, each for pairs that earlier sessions
-// did not cover.
+// drawnSessions draws sessions one by one. Each should cover pairs that earlier
+// sessions did not.
 func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 	return func(yield func(Schedule) bool) {
 		for n := 1; s.Max == 0 || n <= s.Max; n++ {
@@ -126,7 +127,7 @@ func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 			}
 			sch := s.ofSession(best)
 			if sch.nth = n; again != nil {
-				sch.Number = n // each run has a folder of its own
+				sch.Number = n // each run has its own folder
 			}
 			s.cover.plays(sch)
 			if !yield(sch) {
@@ -136,7 +137,7 @@ func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 	}
 }
 
-// draft draws the n-th session, as the best of several drafts.
+// draft draws the n-th session. It returns the best of several drafts.
 func (s *sweep) draft(g Grammar, n int) (best DrawnSession) {
 	worth := -1.0
 	for v := range drafts {
@@ -169,7 +170,7 @@ func (s *sweep) ofSession(d DrawnSession) Schedule {
 	}
 }
 
-// sessions runs drawn sessions while others are drawn.
+// sessions runs drawn sessions while later ones are drawn.
 func (s *sweep) sessions(ctx context.Context, list iter.Seq[Schedule]) {
 	var done atomic.Int64
 	each(ctx, s, list, func(sch Schedule) {
@@ -201,8 +202,8 @@ func (s *sweep) rash(res results.Result) bool {
 	return cut && slices.ContainsFunc(shown, func(rule string) bool { return !s.patient[rule] })
 }
 
-// recordSession records a session's sightings and the pairs that its run
-// covered. It removes the files of a session without findings.
+// recordSession adds a session's sightings and covered pairs to the sweep. It
+// removes the files of a session without findings.
 func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	cell := s.cell(sch, res)
 	s.mu.Lock()
@@ -210,20 +211,20 @@ func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	s.ran = append(s.ran, ranSession{sch, cell, res.Reason})
 	shown := cell.Finding != "" || cell.Verdict != results.Pass && cell.Verdict != results.Skip
 	if !shown && res.Verdict != results.Error {
-		// Files that cannot be removed are no reason to stop.
+		// Failing to remove files is no reason to stop.
 		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(res.ID)))
 	}
 }
 
-// ranSession is a session that ran, and its result.
+// ranSession is a session that ran, with its result.
 type ranSession struct {
 	Schedule
 	cell   results.SweepCell
 	reason string // why it was skipped or is inconclusive
 }
 
-// undecided returns the reasons why sessions were skipped or inconclusive, the
-// most frequent first.
+// undecided returns the most frequent reasons why sessions were skipped or
+// inconclusive, the most frequent first.
 func (s *sweep) undecided() []string {
 	const most = 5
 	count := map[string]int{}
@@ -242,13 +243,14 @@ func (s *sweep) undecided() []string {
 	})
 }
 
-// ofSession matches the conditions that limit a line to one session or call.
+// ofSession matches conditions that restrict a line to one session or call.
 var ofSession = lazy.Regexp(` (session=|about~)\S+`)
 
 // named matches the numbered names in a drawn session.
 var named = lazy.Regexp(`((?:\b|-)(?:go|nota|s|g|P|ASK|REQ)|#)\d+x?`)
 
-// sessionMap returns the map of the pairs that the sessions covered.
+// sessionMap returns the results of the sweep, with the pairs that the sessions
+// covered.
 func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 	m := &results.Sweep{Explored: s.explored, Inconclusive: s.unsure, PairsOf: map[string]int{}}
 	tried := map[[2]string]bool{}
@@ -284,8 +286,8 @@ func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 	return m
 }
 
-// value returns how new some pairs are: the sum of 1 for each untried pair, and
-// less for a pair the more often it was tried.
+// value returns how new some pairs are. An untried pair adds 1; a pair that was
+// tried n times adds less the larger n is, and nothing from 4 on.
 func (c *coverage) value(pairs []string) (sum float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -297,8 +299,8 @@ func (c *coverage) value(pairs []string) (sum float64) {
 	return sum
 }
 
-// Key returns the key of the session that shows the finding, as text; "" if the
-// finding is not from a drawn session.
+// Key returns the text of the key of the session that shows the finding. It
+// returns "" if the finding is not from a drawn session.
 func (f Finding) Key() string {
 	if f.schedule.State == SessionState {
 		return f.schedule.Drawn
@@ -306,23 +308,23 @@ func (f Finding) Key() string {
 	return ""
 }
 
-// Key identifies a drawn session: by the seed, the session's number, the number
-// of its draft, and the parts left out of it.
+// Key identifies a drawn session by the seed, the number of the session, the
+// number of its draft (Variant), and the parts that are left out of it.
 type Key struct {
 	Seed       int64
 	N, Variant int
-	// Without lists the parts left out, under the grammar's names for them.
+	// Without lists the parts that are left out, by the grammar's names.
 	Without []string
 }
 
-// String returns the key in the form that ParseKey reads: 1.143.2, or
-// 1.143.2-0-3a with two parts left out.
+// String returns the key in the format of ParseKey, for example 1.143.2, or
+// 1.143.2-0-3a if two parts are left out.
 func (k Key) String() string {
 	return strings.Join(append([]string{fmt.Sprintf("%d.%d.%d", k.Seed, k.N, k.Variant)}, k.Without...), "-")
 }
 
-// Random returns the random number generator for one part of the session. It
-// does not depend on the other parts.
+// Random returns the random number generator for one part of the session. Its
+// numbers do not depend on the other parts.
 func (k Key) Random(part int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d.%d.%d/%d", k.Seed, k.N, k.Variant, part)
@@ -331,7 +333,7 @@ func (k Key) Random(part int) *rand.Rand {
 
 var keyForm = lazy.Regexp(`^(-?\d+)\.(\d+)\.(\d+)((?:-[0-9a-z]+)*)$`)
 
-// ParseKey reads a key.
+// ParseKey parses a key in the format of Key.String.
 func ParseKey(text string) (k Key, err error) {
 	m := keyForm().FindStringSubmatch(text)
 	if m == nil {
@@ -347,8 +349,8 @@ func ParseKey(text string) (k Key, err error) {
 	return k, nil
 }
 
-// playAgain plays a session a second time, and records any difference in the
-// agent's behavior.
+// playAgain runs a session a second time, and records whether the agent behaved
+// differently.
 func (s *sweep) playAgain(ctx context.Context, sch Schedule, first results.Result) {
 	id := sch.id() + "-again"
 	res, began := s.runText(ctx, s.engine, sch.text(), id)
@@ -363,13 +365,13 @@ func (s *sweep) playAgain(ctx context.Context, sch Schedule, first results.Resul
 		s.chance = append(s.chance, sch.Drawn+": "+difference)
 		return
 	}
-	// Files that cannot be removed are no reason to stop.
+	// Failing to remove files is no reason to stop.
 	_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(id)))
 }
 
-// difference returns a message of the agent that only one of two plays of a
-// session has: a request, an answer or the end of a turn; else "". It ignores
-// text and the order of messages.
+// difference describes the agent's messages that are not equally frequent in
+// two runs of a session: requests, answers and ends of turns. It returns "" if
+// there are none. It ignores text and the order of messages.
 func (s *sweep) difference(a, b string, first, second results.Result) string {
 	if first.Verdict == results.Error || second.Verdict == results.Error {
 		return ""
@@ -385,8 +387,8 @@ func (s *sweep) difference(a, b string, first, second results.Result) string {
 	return strings.Join(only, "; ")
 }
 
-// acts returns the requests, answers and ends of turns that the agent sent in a
-// run.
+// acts returns the names of the requests, responses and ends of turns that the
+// agent sent in a run.
 func (s *sweep) acts(id string) (out []string) {
 	t, _, err := logged(s.engine.Out, id)
 	if err != nil {
@@ -410,7 +412,7 @@ func (s *sweep) acts(id string) (out []string) {
 	return out
 }
 
-// byChance returns notes about the sessions whose two plays differed.
+// byChance returns notes about the sessions whose two runs differed.
 func (s *sweep) byChance() (notes []string) {
 	if !s.Twice {
 		return nil

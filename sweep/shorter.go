@@ -16,7 +16,7 @@ type row struct {
 	closes bool
 }
 
-// text returns the row as text, for comparing rows.
+// text returns the printed line, which is used to compare rows.
 func (r row) text() string {
 	if r.closes {
 		return "}"
@@ -27,7 +27,7 @@ func (r row) text() string {
 func (r row) opens() bool            { return !r.closes && len(r.line.Blocks) > 0 }
 func (r row) is(command string) bool { return !r.closes && r.line.Is(command) }
 
-// rowsOf returns the lines of a script, including those in blocks, as rows.
+// rowsOf returns the printed lines of a script, including those in blocks.
 func rowsOf(lines []*script.Line) (rows []row) {
 	for _, l := range lines {
 		rows = append(rows, row{line: l})
@@ -41,8 +41,8 @@ func rowsOf(lines []*script.Line) (rows []row) {
 	return rows
 }
 
-// linesOf returns the script that rows stand for. Rows whose block was removed
-// become top-level lines.
+// linesOf converts rows back to the lines of a script. Rows whose enclosing
+// block was removed become top-level lines.
 func linesOf(rows []row) (lines []*script.Line) {
 	var block *script.Line
 	for _, r := range rows {
@@ -62,8 +62,9 @@ func linesOf(rows []row) (lines []*script.Line) {
 	return lines
 }
 
-// hasty counts the acts that follow a prompt without an await in between.
-// Whether the agent has begun by then, and so what they stop, is up to chance.
+// hasty counts the acts that stop the agent's work after a prompt, without an
+// await in between. Whether the agent has started to work by then is a matter
+// of chance, and so is the effect of the act.
 func hasty(a Archive) (n int) {
 	fresh := false
 	for _, r := range rowsOf(a.Lines) {
@@ -79,12 +80,13 @@ func hasty(a Archive) (n int) {
 	return n
 }
 
-// stops are the acts that end the agent's work on a prompt.
+// stops lists the acts that end the agent's work on a prompt.
 var stops = [][]string{
 	{"cancel"}, {"cancel-request"}, {"abandon"}, {"kill"}, {"session", "close"}, {"session", "delete"},
 }
 
-// tail returns changes that cut off the end of the script, the longest first.
+// tail returns changes that remove the end of the script. The change that
+// removes the most comes first.
 func (x *reducer) tail(Archive) []change {
 	var out []change
 	for _, keep := range []int{50, 70, 85} {
@@ -96,7 +98,8 @@ func (x *reducer) tail(Archive) []change {
 	return out
 }
 
-// nextCheck returns the index of the first check at or after a row.
+// nextCheck returns the index of the first check at or after the row at. It
+// returns len(rows) if there is none.
 func nextCheck(rows []row, at int) int {
 	for at < len(rows) && !rows[at].is("check") {
 		at++
@@ -104,8 +107,8 @@ func nextCheck(rows []row, at int) int {
 	return at
 }
 
-// blocks returns changes that each remove a check and the rows up to the next
-// check, the last check first.
+// blocks returns changes that remove a check and the rows up to the next check.
+// The change for the last check comes first.
 func (x *reducer) blocks(a Archive) []change {
 	var out []change
 	for _, r := range slices.Backward(rowsOf(a.Lines)) {
@@ -124,7 +127,8 @@ func (x *reducer) blocks(a Archive) []change {
 	return out
 }
 
-// sameAs returns the start of the series of equal rows that ends before to.
+// sameAs returns the index of the first row in the series of equal rows that
+// ends before the index to.
 func sameAs(rows []row, to int) int {
 	from := to - 1
 	for from > 0 && rows[from-1].text() == rows[to-1].text() {
@@ -133,8 +137,8 @@ func sameAs(rows []row, to int) int {
 	return from
 }
 
-// series returns changes for each series of equal lines: remove all but one,
-// and remove half in case one is too few.
+// series returns two changes for each series of equal lines: one keeps a single
+// line, and one keeps half of them in case one is too few.
 func (x *reducer) series(a Archive) []change {
 	var out []change
 	rows := rowsOf(a.Lines)
@@ -158,8 +162,8 @@ func (x *reducer) series(a Archive) []change {
 	return out
 }
 
-// lines returns changes that remove single lines, the last first. A group is
-// removed as a whole.
+// lines returns changes that remove single lines, the last line first. A group
+// is removed as a whole.
 func (x *reducer) lines(a Archive) []change {
 	var out []change
 	for back := 1; back < len(rowsOf(a.Lines)); back++ {
@@ -184,8 +188,9 @@ func (x *reducer) lines(a Archive) []change {
 	return out
 }
 
-// without returns the Archive without some rows and without the model's replies
-// to removed prompts. Rows that must stay are kept.
+// without returns the Archive without the rows from..to and without the model's
+// replies to removed prompts. It keeps rows that must stay. It returns false if
+// nothing was removed.
 func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	rows := rowsOf(a.Lines)
 	out := slices.Clone(rows[:from])
@@ -216,13 +221,14 @@ func (x *reducer) without(a Archive, from, to int) (Archive, bool) {
 	return short, true
 }
 
-// cut decides which of the rows to remove must stay. It is given them in order.
+// cut decides which rows must stay although their range is removed. It gets the
+// rows in order.
 type cut struct {
 	*reducer
-	paces  bool           // rows come behind those that are taken away
-	left   map[string]int // of lines that stand several times one has to stay
-	group  bool           // the { of a block has stayed
-	spoken bool           // the prompt of a turn is gone, and its end may go with it
+	paces  bool           // the script has rows after the removed range
+	left   map[string]int // text of a row -> how many such rows are left; one must stay
+	group  bool           // the row that opened the current block has stayed
+	spoken bool           // the prompt of a turn was removed, so the await of its end may be removed too
 }
 
 // stays reports whether a row must stay.
@@ -240,13 +246,13 @@ func (c *cut) stays(r row) bool {
 	return false
 }
 
-// paces reports whether later lines depend on this line's wait or release.
+// paces reports whether later lines depend on the wait or release in this row.
 // Without it, the script would act too early with any agent.
 func paces(r row) bool {
 	return slices.ContainsFunc([]string{"await", "release", "answer", "write"}, r.is)
 }
 
-// turns returns changes that make the model say less.
+// turns returns changes that shorten the model's replies.
 func (x *reducer) turns(a Archive) []change {
 	var out []change
 	change := func(f func(m *fakellm.Document) bool) {
@@ -260,10 +266,10 @@ func (x *reducer) turns(a Archive) []change {
 			return b, true
 		})
 	}
-	// An agent may choose for which tools it asks permission. Without a tool
-	// call the script would blame an agent that has nothing to ask.
+	// An agent may choose for which tools it asks for permission. Without a tool
+	// call, the script would wrongly blame an agent that has no reason to ask.
 	needed := func(s fakellm.StepNode) bool { return s.Kind == "tool" && strings.HasPrefix(x.rule, "asks-") }
-	// An earlier change may have removed the turn or reply of this change.
+	// An earlier change may have removed this turn or reply.
 	reply := func(m *fakellm.Document, t, r int) *fakellm.ReplyNode {
 		if t >= len(m.Turns) || r >= len(m.Turns[t].Replies) {
 			return &fakellm.ReplyNode{}
@@ -272,7 +278,7 @@ func (x *reducer) turns(a Archive) []change {
 	}
 	for t, turn := range slices.Backward(ReadModel(a.Model).Turns) {
 		for r := range slices.Backward(turn.Replies) {
-			change(func(m *fakellm.Document) bool { // a whole reply
+			change(func(m *fakellm.Document) bool { // remove a reply
 				if t >= len(m.Turns) || len(m.Turns[t].Replies) < 2 || r >= len(m.Turns[t].Replies) ||
 					slices.ContainsFunc(reply(m, t, r).Steps, needed) {
 					return false
@@ -281,7 +287,7 @@ func (x *reducer) turns(a Archive) []change {
 				return true
 			})
 			for i := range slices.Backward(turn.Replies[r].Steps) {
-				change(func(m *fakellm.Document) bool { // a step
+				change(func(m *fakellm.Document) bool { // remove a step
 					from := reply(m, t, r)
 					if i >= len(from.Steps) || len(from.Steps) < 2 || needed(from.Steps[i]) {
 						return false
@@ -289,7 +295,7 @@ func (x *reducer) turns(a Archive) []change {
 					from.Steps = slices.Delete(from.Steps, i, i+1)
 					return true
 				})
-				change(func(m *fakellm.Document) bool { // all but one piece of a text
+				change(func(m *fakellm.Document) bool { // keep only one piece of a text
 					steps := reply(m, t, r).Steps
 					if i >= len(steps) || len(steps[i].Pieces) < 2 {
 						return false

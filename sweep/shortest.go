@@ -14,9 +14,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// writeShortest writes, for each pair that sessions covered, the shortest such
-// session as a scenario file if it passes when run alone. It omits sessions
-// whose steps all occur in shipped scenarios.
+// writeShortest writes scenario files: for each pair that sessions covered, the shortest session that covers it. It
+// omits a session that does not pass in its own process, and one whose steps all occur in shipped scenarios.
 func (s *sweep) writeShortest(ctx context.Context) error {
 	if err := os.MkdirAll(s.Write, 0o755); err != nil {
 		return fmt.Errorf("creating the folder for sessions: %w", err)
@@ -60,7 +59,7 @@ func (s *sweep) writeShortest(ctx context.Context) error {
 		if res, began := s.runText(ctx, s.engine, sch.text(), id); !began || res.Verdict != results.Pass {
 			continue
 		}
-		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(id))) // it is no evidence of anything
+		_ = confined.RemoveAll(filepath.Join(s.engine.Out, filepath.FromSlash(id))) // this run is not part of the results
 		note(done, sch.Tried...)
 		a := sch.text()
 		a.Lines = append([]*script.Line{script.NewComment("Drawn, as " + sch.Drawn + ": " + pair + ".")}, a.Lines...)
@@ -73,7 +72,7 @@ func (s *sweep) writeShortest(ctx context.Context) error {
 	return nil
 }
 
-// shortest removes parts of a session as long as the session covers a pair.
+// shortest removes parts of a session for as long as the session still covers the pair.
 func shortest(sch Schedule, pair string) Schedule {
 	for _, smaller := range sch.Simpler() {
 		if slices.Contains(smaller.Tried, pair) && size(smaller) < size(sch) {
@@ -85,7 +84,7 @@ func shortest(sch Schedule, pair string) Schedule {
 
 func size(sch Schedule) int { a := sch.text(); return len(a.Text()) }
 
-// steps returns the commands of a script, each with the awaits before it.
+// steps returns the commands of a script, each with the awaits that precede it.
 func steps(lines []*script.Line) (out []string) {
 	before := ""
 	for _, l := range lines {

@@ -12,25 +12,25 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// reducer shortens one script as long as the script shows one rule.
+// reducer shortens one script for as long as the script still shows one rule.
 type reducer struct {
 	*sweep
 	ctx  context.Context
 	rule string
-	// late says that the finding is a missed deadline. A script that shows the
-	// rule without one then counts as another finding, and vice versa.
+	// late means that the finding is an expired timeout. A script that shows the
+	// rule without one counts as another finding, and vice versa.
 	late bool
-	// heard says that the script waits for the entries that show the rule. A
-	// shorter script must wait for them too; otherwise it is up to chance
-	// whether they come before the run ends.
+	// heard means that the script waits for the entries that show the rule. A
+	// shorter script must also wait for them. Otherwise they might come too late
+	// for the run.
 	heard bool
 	keep  map[string]bool
 	id    string
 	tries int
-	sure  bool // it shows in every run
-	// only are the rules that a run may show too; nil allows any. With learns
-	// set, hit adds the rules of its run, so that runs of the whole script
-	// determine the allowed rules.
+	sure  bool // the finding occurs in every run
+	// only lists the other rules that a run may show; nil allows all. If learns is
+	// set, hit adds the rules of its run to the list. In this way, runs of the
+	// complete script determine the allowed rules.
 	only   []string
 	learns bool
 	mu     sync.Mutex
@@ -39,19 +39,21 @@ type reducer struct {
 	told func(left Archive, tried int)
 	// script is the shortest script so far.
 	script Archive
-	// step limits the time for a line while changes are tried, because most
-	// make a script that waits in vain. A kept change is confirmed without the
-	// limit. If brief is set, its limits apply to all waits instead.
+	// step is the step timeout while changes are tried, because most changes make
+	// the script wait in vain. A change that is kept is confirmed with the full
+	// timeout. If brief is set, its timeouts apply instead of step.
 	step  time.Duration
 	brief *scenarios.Engine
 }
 
-// longest returns the maximum time for shortening one finding.
+// longest returns the maximum time for shortening one finding: Shrink, else a
+// quarter of the budget but at least 20 s.
 func (x *reducer) longest() time.Duration {
 	return cmp.Or(max(x.Shrink, 0), max(20*time.Second, x.Budget/4))
 }
 
-// change returns a shorter script, and whether the change applies.
+// change returns a shorter script. It returns false if the change does not
+// apply.
 type change func(Archive) (Archive, bool)
 
 // shows runs a script, at most tries times, until it shows the rule.
@@ -67,7 +69,7 @@ func (x *reducer) shows(ctx context.Context, a Archive) bool {
 			if !x.sure {
 				return true
 			}
-			// A finding that always shows must not become a race.
+			// A finding that occurs in every run must not become a race.
 			hits, _ := x.repeat(ctx, x.slots, a, 2, x.step)
 			return hits == 2
 		}
@@ -75,8 +77,9 @@ func (x *reducer) shows(ctx context.Context, a Archive) bool {
 	return false
 }
 
-// once runs a script. It reports whether the script shows the rule, and whether
-// there was time to run it. A step of 0 is the engine's.
+// once runs a script. hit reports whether the script showed the rule, and ran
+// whether there was time to run it. A step of 0 selects the engine's step
+// timeout.
 func (x *reducer) once(ctx context.Context, in slots.Slots, a Archive, step time.Duration) (hit, ran bool) {
 	e := x.engine
 	switch {
@@ -85,9 +88,9 @@ func (x *reducer) once(ctx context.Context, in slots.Slots, a Archive, step time
 	case step > 0:
 		e.StepTimeout = step
 	}
-	e.Out = "" // only its verdict matters
+	e.Out = "" // only the verdict matters
 	if x.heard {
-		e.Linger = new(time.Duration) // nothing that counts comes later
+		e.Linger = new(time.Duration) // no entry that counts comes later
 	}
 	sc, err := x.engine.Protocol.Parse(x.id, x.id+".txtar", a.Text())
 	if err != nil {
@@ -98,8 +101,8 @@ func (x *reducer) once(ctx context.Context, in slots.Slots, a Archive, step time
 	return ran && x.hit(res), ran
 }
 
-// hit reports whether a run shows the rule and no rule that is not allowed. A
-// script that cannot be played shows nothing.
+// hit reports whether a run shows the rule and no other rule that is not
+// allowed. It is false for a script that cannot be played.
 func (x *reducer) hit(res results.Result) bool {
 	if res.Verdict == results.Error {
 		return false
@@ -139,10 +142,11 @@ func (x *reducer) repeat(ctx context.Context, in slots.Slots, a Archive, n int, 
 	return hits, runs
 }
 
-// confirm runs a script n times with the full timeouts, half of them in a crowd, where
-// events that no line orders come in another order. For a passed deadline, which does
-// not depend on the order, it uses no crowd. The end of the budget does not cut these
-// runs off, because that would count as not shown.
+// confirm runs a script n times with the full timeouts. Half of the runs are in
+// a crowd of other runs, in which unordered events come in another order. If
+// the finding is an expired timeout, which does not depend on the order, there
+// is no crowd. The end of the budget does not cut these runs off, because that
+// would count as a run without the finding.
 func (x *reducer) confirm(a Archive, n int) (hits, runs int) {
 	if x.late {
 		return x.repeat(x.whole, x.slots, a, n, 0)
@@ -152,25 +156,26 @@ func (x *reducer) confirm(a Archive, n int) (hits, runs int) {
 	return hits + h, runs + r
 }
 
-// crowded is how many times more scenarios than usual run in a crowd. Each line
-// may also take that many times longer.
+// crowded is the factor by which more scenarios than usual run at once in a
+// crowd. The step timeout is multiplied by it too.
 const crowded = 4
 
-// step is a script, and the change that produced it.
+// step is a script with the change that produced it.
 type step struct {
 	script Archive
 	by     change
 }
 
-// shrunk returns the shortest script that shows the rule as often as a does, in
-// hits of runs, and its own h hits in n runs. If the shortened script turns out
-// to be a race, shrunk undoes one change, then two, then four. It redoes those
-// that leave the finding as sure.
+// shrunk returns the shortest script that shows the rule at least as often as a
+// does, which is in hits of runs. h of n runs of the result showed the rule. If
+// the shortened script turns out to be a race, shrunk undoes one change, then
+// two more, then four more. It then redoes those that do not make the finding
+// less frequent.
 func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
 	most := x.longest()
 	ctx, stop := context.WithTimeout(x.ctx, most)
 	defer stop()
-	early, done := context.WithTimeout(ctx, most-most/4) // what is left unconfirmed is lost
+	early, done := context.WithTimeout(ctx, most-most/4) // an unconfirmed script is lost
 	defer done()
 	steps := x.shrink(early, a)
 	short, h, n = a, hits, runs
@@ -186,8 +191,8 @@ func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n 
 	return short, h, n
 }
 
-// retrace goes back from the last step to a sure one. It then redoes the later
-// changes, and keeps each that gives a sure script.
+// retrace goes back from the last step to a sure one. It then makes the later
+// changes again, and keeps each that gives a sure script.
 func retrace(steps []step, sure func(Archive) bool) {
 	at := len(steps) - 1
 	for back := 1; at > 0 && !sure(steps[at].script); back *= 2 {
@@ -201,13 +206,13 @@ func retrace(steps []step, sure func(Archive) bool) {
 	}
 }
 
-// shrink removes all it can: lines, replies and pieces of the model, files. It
-// returns a, followed by the script after each change.
+// shrink removes as much as it can: lines, replies of the model and their
+// pieces, and files. It returns a, followed by the script after each change.
 func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 	steps := []step{{script: a}}
 	for {
 		before := len(steps)
-		// Series of equal lines go first: that removes the most for one try.
+		// Series of equal lines come first, because one attempt removes the most.
 		for _, pass := range []func(Archive) []change{x.series, x.tail, x.blocks, x.lines, x.turns, x.files} {
 			steps = x.apply(ctx, steps, pass(steps[len(steps)-1].script))
 		}
@@ -217,9 +222,9 @@ func (x *reducer) shrink(ctx context.Context, a Archive) []step {
 	}
 }
 
-// apply makes changes to the last of the steps, as long as the rule shows, and
-// returns the steps with the new ones. It tries several changes at once. The
-// first one that shows the rule is kept; later ones are tried again on the new
+// apply makes changes to the last of the steps, for as long as the rule shows,
+// and appends the new steps. It tries several changes at once and keeps the
+// first that shows the rule. Later changes are then tried again on the new
 // script.
 func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []step {
 	for len(changes) > 0 && ctx.Err() == nil {
@@ -227,7 +232,7 @@ func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []s
 		batch := changes[:min(len(changes), cap(x.slots))]
 		tried := make([]Archive, len(batch))
 		holds := make([]bool, len(batch))
-		// After one change succeeds, the results of later ones are not needed.
+		// Once a change succeeds, the results of later ones are not needed.
 		inner, cut := make([]context.Context, len(batch)), make([]context.CancelFunc, len(batch))
 		for i := range batch {
 			inner[i], cut[i] = context.WithCancel(ctx)
@@ -267,9 +272,9 @@ func (x *reducer) apply(ctx context.Context, steps []step, changes []change) []s
 	return steps
 }
 
-// plainer removes deviations from a drawn order, one at a time, as long as the
-// order shows the rule. It writes the scenario anew each time, without lines
-// that no longer apply.
+// plainer removes deviations from a drawn order, one at a time, for as long as
+// the order shows the rule. Each time it writes the scenario anew, which drops
+// lines that no longer apply.
 func (x *reducer) plainer(sch Schedule) Schedule {
 	ctx, stop := context.WithTimeout(x.ctx, x.longest())
 	defer stop()

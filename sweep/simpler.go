@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// simpler returns the orders with one deviation, turn or gate fewer, the
-// largest reduction first.
+// simpler returns the orders that have one deviation, turn or gate fewer. The
+// largest reduction comes first.
 func (o *Sequence) simpler() []Schedule {
 	var out []Schedule
 	try := func(change func(c *Sequence) bool) {
@@ -50,7 +50,8 @@ func (o *Sequence) clone() *Sequence {
 	return &c
 }
 
-// dropTurn removes a turn with its steps, unless an additional act is about it.
+// dropTurn removes a turn with its steps. It returns false if an additional act
+// needs the turn.
 func (o *Sequence) dropTurn(turn int) bool {
 	o.Turns = slices.Delete(o.Turns, turn, turn+1)
 	o.Items = slices.DeleteFunc(o.Items, func(it Item) bool { return it.Kind != Besides && it.Turn == turn })
@@ -64,7 +65,7 @@ func (o *Sequence) dropTurn(turn int) bool {
 	})
 }
 
-// dropGate removes a gate of a turn.
+// dropGate removes a gate from a turn.
 func (o *Sequence) dropGate(turn, stop int) bool {
 	t := &o.Turns[turn]
 	t.Stops = slices.Delete(slices.Clone(t.Stops), stop, stop+1)
@@ -78,8 +79,8 @@ func (o *Sequence) dropGate(turn, stop int) bool {
 	return true
 }
 
-// vary draws an order that differs in one respect: the time, the place or the
-// kind of an act, or an additional act.
+// vary draws an order that differs in one respect: the time, place or kind of
+// one act, or an additional act.
 func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 	const tries = 10
 	for range tries {
@@ -117,6 +118,5 @@ func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 	return Schedule{}, false
 }
 
-// deepest is the maximum number of deviations in an order that is a variation
-// of another.
+// deepest is the maximum number of deviations in an order that vary returns.
 const deepest = 4

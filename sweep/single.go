@@ -12,22 +12,22 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Reduction shortens one scenario as far as possible while the scenario keeps
-// failing for one cause. Engine, with a folder for transcripts, is required.
+// Reduction shortens one scenario as far as possible while it still fails for
+// the same cause. Engine is required, with a folder for transcripts.
 type Reduction struct {
 	Engine *scenarios.Engine
-	// Jobs is how many scenarios run at once; 0 is the number of CPUs.
+	// Jobs is how many scenarios run at once; 0 means the number of CPUs.
 	Jobs int
-	// Cause is the rule, or the slug of the check, that must keep failing; ""
-	// means the worst one that the scenario shows.
+	// Cause is the rule, or the slug of the check, that must still fail. "" means
+	// the most severe one that the scenario shows.
 	Cause string
-	// Confirm is how many times a script runs before its result is trusted; 0
-	// means 5.
+	// Confirm is how many times a script runs before its result counts; 0 means 5.
 	Confirm int
-	// Budget limits the whole time, including the first and the last runs; 0
+	// Budget is the maximum total time, including the first and the last runs; 0
 	// means 4 min.
 	Budget time.Duration
-	// Progress is called with the number of lines left and of scripts tried.
+	// Progress is called with the number of lines that are left and the number of
+	// scripts that were tried.
 	Progress func(lines, tries int)
 }
 
@@ -35,19 +35,20 @@ type Reduction struct {
 type Reduced struct {
 	Script Archive
 	Cause  string
-	// Before and Lines count the effective lines, before and after shortening.
+	// Before and Lines are the numbers of commands before and after shortening.
 	Before, Lines int
-	// Hits is how many of Runs showed the cause.
+	// Hits is how many of the Runs of the result showed the cause.
 	Hits, Runs int
 	// Result is the result of one run of the shortest scenario.
 	Result results.Result
 }
 
-// NotShownError says that a scenario does not show the finding to keep.
+// NotShownError means that a scenario does not show the cause that it should
+// keep.
 type NotShownError struct {
 	Cause string
-	Shown []string // what it shows instead
-	// Result is the result of the run that did not show it.
+	Shown []string // the rules and checks that it shows instead
+	// Result is the result of the run that did not show the cause.
 	Result results.Result
 }
 
@@ -62,8 +63,8 @@ func (e *NotShownError) Error() string {
 	return "nothing to reduce: " + what
 }
 
-// Run reduces a scenario. The error is a *NotShownError, or says why the scenario cannot
-// be run.
+// Run reduces a scenario. It returns a *NotShownError if the scenario does not
+// show the cause, and another error if it cannot be run.
 func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	budget := cmp.Or(max(r.Budget, 0), 4*time.Minute)
 	began, user := time.Now(), ctx
@@ -83,7 +84,7 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	}
 	out := Reduced{Cause: x.rule, Before: scriptLines(a)}
 	x.step = 5 * first.Duration
-	if waited := s.waited(first); waited > 0 { // it is no measure of what the rest takes
+	if waited := s.waited(first); waited > 0 { // such a run is no measure for the duration of other runs
 		x.step = first.Duration - waited
 	}
 	x.step = min(max(x.step, 1500*time.Millisecond), 10*time.Second)
@@ -93,7 +94,8 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	if ctx.Err() != nil {
 		return out, context.Cause(ctx)
 	}
-	// The rest of the budget is for the final runs, whose result is returned.
+	// A tenth of the remaining budget is for the final runs, whose result is
+	// returned.
 	if s.Shrink = (budget - time.Since(began)) * 9 / 10; hits == 0 {
 		return out, &NotShownError{Cause: x.rule, Result: first}
 	}
@@ -125,7 +127,8 @@ func (r *Reduction) Run(ctx context.Context, text []byte) (Reduced, error) {
 	return out, user.Err()
 }
 
-// waited returns how long a run waited until its timeouts.
+// waited returns how long a run waited in vain, which is its number of timeouts
+// times the step timeout.
 func (s *sweep) waited(res results.Result) (d time.Duration) {
 	step := cmp.Or(s.engine.StepTimeout, s.engine.Profile.Timeouts.Step, scenarios.DefaultStepTimeout)
 	if res.Failure != nil && res.Failure.Timer != "" {
@@ -139,7 +142,8 @@ func (s *sweep) waited(res results.Result) (d time.Duration) {
 	return d
 }
 
-// first runs the scenario until it shows the finding to keep, and sets it in x.
+// first runs the scenario until it shows the cause to keep, and sets that cause
+// in x.
 func (r *Reduction) first(ctx context.Context, x *reducer, a Archive) (results.Result, error) {
 	e := x.engine
 	e.Out = ""

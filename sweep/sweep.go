@@ -23,101 +23,103 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Sweeper explores what an editor could do in the turns of scenarios. Engine is
-// required; the other fields have useful zero values.
+// Sweeper tries what an editor could do during the turns of scenarios. Engine
+// is required. The zero values of the other fields are useful defaults.
 type Sweeper struct {
-	// Engine runs the schedules. Its goldens are not used; its Out must be set.
+	// Engine runs the schedules. Its goldens are ignored. Its Out must be set.
 	Engine *scenarios.Engine
 	// Planner describes what an editor can do in the turns of scenarios.
 	Planner *Planner
-	// Jobs is how many schedules run at once; 0 is the number of CPUs.
+	// Jobs is how many schedules run at once; 0 means the number of CPUs.
 	Jobs int
-	// Budget limits the whole command, counted from Engine.Began: learning,
-	// baselines, exploring and work on findings. At least half of it is for the
-	// last two; 0 means no limit.
+	// Budget is the maximum time of the whole command, from Engine.Began on:
+	// learning, baselines, exploring and work on findings. At least half of it is
+	// for exploring and work on findings. 0 means no limit.
 	Budget time.Duration
-	// Points and Actions are globs for the names or states of points and the
-	// names of actions; an empty list means all.
+	// Points has globs for the names or states of points. Actions has globs for
+	// the names of actions. An empty list selects all.
 	Points, Actions []string
-	// Max limits the number of schedules; 0 is no limit.
+	// Max is the maximum number of schedules; 0 means no limit.
 	Max int
-	// Reuse runs schedules one after another in one process of the agent, each
-	// in its own sessions, if they leave no other traces. If a process shows a
-	// finding, its schedules run again in separate processes.
+	// Reuse runs several schedules in one agent process, one after the other and
+	// each in its own sessions, if they leave no other traces. If a process shows
+	// a finding, its schedules run again in separate processes.
 	Reuse bool
-	// Choice selects how orders of acts are drawn.
+	// Choice determines how orders of acts are drawn.
 	Choice Choice
-	// Shard runs one part of the schedules; nil runs all.
+	// Shard selects one part of the schedules; nil selects all.
 	Shard *Part
-	// Confirm is how many times the reported script of a finding runs; 0 means
-	// 20.
+	// Confirm is how many times the final script of a finding runs; 0 means 20.
 	Confirm int
-	// Shrink limits the time to shorten one finding; 0 means a quarter of Budget,
-	// at least 20 s.
+	// Shrink is the maximum time to shorten one finding; 0 means a quarter of
+	// Budget, but at least 20 s.
 	Shrink time.Duration
-	// Repro is the folder for the files that reproduce findings; "" writes
-	// none.
+	// Repro is the folder for the scenario files that reproduce findings. If it is
+	// "", no files are written.
 	Repro string
-	// Command returns the command line that runs a file as the sweep does; nil
-	// means "acp-test run FILE".
+	// Command returns the command line that runs a file with the settings of the
+	// sweep. nil means "acp-test run FILE".
 	Command func(file string) string
-	// Twice plays each drawn session twice. Write is the folder for the shortest
-	// sessions that cover pairs; "" writes none.
+	// Twice runs each drawn session twice. Write is the folder for the shortest
+	// sessions that cover pairs; "" means that none are written.
 	Twice bool
 	Write string
-	// Found is called with each new signature, Progress with each schedule.
+	// Found is called with each new signature. Progress is called after each
+	// schedule.
 	Found    func(Signature, results.Verdict)
 	Progress func(Progress)
 }
 
 // Progress is the progress of a sweep.
 type Progress struct {
-	Phase       string // baseline, explore, confirm and shrink
+	Phase       string // baseline, explore, or confirm and shrink
 	Done, Total int
-	Now         string // the schedule that has just ended, or the finding that is confirmed
+	Now         string // the schedule that has just ended, or the finding that is being confirmed
 	Verdict     results.Verdict
 }
 
-// Finding is probably one bug, shown by one or more schedules: one rule broken
-// at one point, or one check with one complaint after one kind of act. Its
-// signature is that of the shortest schedule that shows it.
+// Finding is a failure that several schedules may show and that probably has
+// one cause. It is a violation of one point of a rule, or a failed check with
+// the same message after the same kind of act. Its Signature is that of the
+// shortest schedule that shows it.
 type Finding struct {
 	Signature
 	Class    results.Verdict
 	Message  string
-	Scenario string // that was swept
+	Scenario string // the swept scenario
 	Point    string
-	// Seen is how many schedules showed the finding. Its representative, run
-	// Runs more times, showed it Hits times.
+	// Seen is how many schedules showed the finding. The representative schedule
+	// ran Runs more times and showed the finding Hits times.
 	Seen, Hits, Runs int
-	// First is the number of the first schedule that showed the finding, in
-	// starting order; 0 means an unchanged scenario.
+	// First is the number of the first schedule that showed the finding, in the
+	// order of their start. 0 means that an unchanged scenario shows it.
 	First int
-	// Elsewhere are the other actions and situations in which it was seen. With
-	// are the rules and checks that failed only together with it.
+	// Elsewhere lists the other actions and situations in which the finding was
+	// seen. With lists the rules and checks that failed only together with it.
 	Elsewhere, With []string
-	// Alone is how many of AloneRuns showed a race again while nothing else
-	// ran.
+	// Alone is how many of AloneRuns showed the finding. These are runs of a race
+	// while nothing else ran.
 	Alone, AloneRuns int
-	// Known is why the finding is expected, from the known failures of the
-	// swept scenario; "" if it is not expected. A known finding is neither
-	// repeated nor shortened.
+	// Known is the reason why the finding is expected, from the known failures of
+	// the swept scenario. It is "" for an unexpected finding. A known finding is
+	// neither repeated nor shortened.
 	Known string
-	// File is the repro, Lines the length of its script, Command the command line
-	// that runs it.
+	// File is the path of the repro. Command is the command line that runs it.
+	// Lines is the length of its script.
 	File, Command string
 	Lines         int
 
-	seen, also []*sighting // of it, and of what came with it
+	seen, also []*sighting // sightings of this finding, and of findings that only occur with it
 	schedule   Schedule
 	result     results.Result
-	point      string // of the rule
-	late       bool   // a deadline passed
+	point      string // violated point of the rule
+	late       bool   // a timeout expired
 }
 
-// Signature distinguishes findings.
+// Signature distinguishes findings. It has the rule, the kind of situation and
+// the action.
 type Signature struct {
-	// Rule is the id of a rule, or the slug of a check of the schedule.
+	// Rule is the id of a rule or the slug of a check in the schedule.
 	Rule, State, Action string
 }
 
@@ -128,11 +130,11 @@ func (s Signature) String() string {
 	return fmt.Sprintf("%s: %s, %s", s.Rule, s.State, s.Action)
 }
 
-// Outcome is the result of a sweep: the run for reports, and the findings.
+// Outcome is the result of a sweep: a run for reports, and the findings.
 type Outcome struct {
 	Run      results.Run
 	Findings []Finding
-	// Notes name the scenarios and turns that were not swept, and why.
+	// Notes explain which scenarios and turns were not swept.
 	Notes []string
 }
 
@@ -140,8 +142,8 @@ type Outcome struct {
 type sweep struct {
 	*Sweeper
 	engine scenarios.Engine
-	// hasty is the engine for drawn sessions, with shortened waits. patient
-	// holds the rules that sessions with full waits have shown.
+	// hasty is the engine for drawn sessions; it shortens waits. patient is the
+	// set of rules that runs with full waits have shown.
 	hasty   scenarios.Engine
 	patient map[string]bool
 	all     slots.Slots // for exploring
@@ -155,29 +157,29 @@ type sweep struct {
 	cells     []results.SweepCell
 	seen      []*sighting
 	told      map[Signature]bool
-	baseline  map[string]map[string]bool // scenario: rules its baseline breaks
-	silent    map[string]int             // state and action: schedules that ran into a deadline
+	baseline  map[string]map[string]bool // scenario -> rules that its baseline violates
+	silent    map[string]int             // state and action -> number of schedules that timed out
 	explored  int
 	unsure    int
 	pruned    int
-	given     int // planned, but pruned while exploring
+	given     int // listed schedules that were skipped while exploring
 	baselines []results.Result
 	notes     []string
-	noModel   string // what to do if no baseline reached the model
+	noModel   string // advice if no baseline reached the model; else ""
 	bases     []*Script
 	cover     *coverage
-	orders    int // that were drawn and ended
+	orders    int // number of drawn orders that have ended
 	ran       []ranSession
-	twice     int      // sessions that were played twice
-	chance    []string // what differed then
+	twice     int      // number of sessions that ran twice
+	chance    []string // differences between their two runs
 }
 
 func newSweep(ctx context.Context, w *Sweeper) *sweep {
 	s := &sweep{Sweeper: w, whole: ctx, engine: *w.Engine, told: map[Signature]bool{},
 		baseline: map[string]map[string]bool{}, silent: map[string]int{}, cover: newCoverage()}
 	s.engine.Golden, s.engine.Update, s.engine.Step, s.engine.Folder = nil, false, nil, nil
-	s.engine.AskMode = ""     // a schedule is played as it is
-	s.engine.NoFurther = true // a schedule ends with a turn of its own
+	s.engine.AskMode = ""     // a schedule never runs in another mode
+	s.engine.NoFurther = true // schedules end with a turn already
 	s.hasty, s.patient = s.engine.Doubting(), map[string]bool{}
 	jobs := cmp.Or(max(w.Jobs, 0), runtime.NumCPU())
 	s.all, s.slots, s.crowd = slots.New(ctx, max(w.Jobs, 0)), slots.New(ctx, jobs), slots.New(ctx, crowded*jobs)
@@ -185,7 +187,7 @@ func newSweep(ctx context.Context, w *Sweeper) *sweep {
 }
 
 // Run sweeps scenarios. When ctx ends or the budget is used up, Run stops
-// cleanly and notes what it did not explore.
+// cleanly and notes what it did not try.
 func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome, error) {
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("a sweep needs a folder for transcripts")
@@ -226,22 +228,22 @@ func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome,
 	return out, nil
 }
 
-// Learning returns how long baselines, or the calibration of an agent, may still
-// take: half of the budget, but at least 30 s, counted from Engine.Began or, if
-// that is zero, from began.
+// Learning returns the time that is left for the baselines or for the
+// calibration of an agent: half of the budget, but at least 30 s. The time
+// counts from Engine.Began or, if that is zero, from began.
 func (w *Sweeper) Learning(began time.Time) time.Duration {
 	return max(w.Budget/2, 30*time.Second) - time.Since(cmp.Or(w.Engine.Began, began))
 }
 
-// limit gives runs that begin from now on a deadline after d.
+// limit sets a deadline, d from now, for runs that start later.
 func (s *sweep) limit(d time.Duration) (done func()) {
 	s.whole, done = context.WithTimeoutCause(s.whole, d, errBudget)
 	return done
 }
 
-// budgeted divides the budget. explore ends before settle, which is the context
-// for confirming and shrinking findings. Runs that have begun by then may go on
-// for a twelfth of the budget.
+// budgeted divides the budget. It returns a context for exploring, and one for
+// confirming and shrinking findings (settle), which ends later. Runs that have
+// started before settle ends may continue for a twelfth of the budget.
 func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, done func()) {
 	if s.Budget <= 0 {
 		return ctx, ctx, func() {}
@@ -257,8 +259,8 @@ func (s *sweep) budgeted(ctx context.Context) (explore, settle context.Context, 
 	return explore, settle, func() { cut(); end(); stop() }
 }
 
-// divide stops exploring when ctx ends. After seven twelfths of the budget it
-// stops exploring as soon as there is a new finding.
+// divide stops exploring when ctx ends. After seven twelfths of the budget, it
+// stops exploring as soon as there is an unknown finding.
 func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
 	defer stop()
 	later := time.NewTimer(s.Budget * 7 / 12)
@@ -285,14 +287,14 @@ func (s *sweep) divide(ctx context.Context, stop context.CancelFunc) {
 	}
 }
 
-// instead is the step timeout for a replacement scenario, whose mid-turn acts
-// were removed: some of its turns end only by a timeout.
+// instead is the step timeout for a replacement scenario, whose acts in the
+// middle of turns were removed. Some of its turns end only by a timeout.
 const instead = 5 * time.Second
 
 var errBudget = errors.New("the budget is used up")
 
-// plan runs the baselines and lists all schedules in the order in which they will
-// run.
+// plan runs the baselines and returns all schedules in the order in which they
+// will run.
 func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedule, error) {
 	var bases []*Script
 	commands := s.engine.Protocol.CommandTable()
@@ -319,9 +321,9 @@ func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedul
 	return arranged(all, s.engine.Seed), nil
 }
 
-// modelless reports whether no unchanged scenario reached the model server.
-// Then the sweep explores nothing and has no findings, because nothing is known
-// of the agent's turns.
+// modelless reports whether no unchanged scenario reached the model server. In
+// that case the sweep tries nothing and has no findings, because nothing is
+// known about the agent's turns.
 func (s *sweep) modelless() bool {
 	run := s.engine.NewRun()
 	run.Results = s.baselines
@@ -332,7 +334,7 @@ func (s *sweep) modelless() bool {
 	return s.noModel != ""
 }
 
-// observe runs the baseline of one scenario and reads the turns that can be
+// observe runs the baseline of one scenario and reads its turns that can be
 // swept.
 func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) {
 	e := s.engine
@@ -382,15 +384,15 @@ func (s *sweep) observe(ctx context.Context, b *Script, sc *scenarios.Scenario) 
 }
 
 // drawn returns the random number generator for a turn. It depends only on the
-// seed, the scenario and the turn, and not on other turns.
+// seed, the scenario and the turn.
 func (s *sweep) drawn(id string, turn int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%s %d", id, turn)
 	return rand.New(rand.NewPCG(uint64(s.engine.Seed), h.Sum64()))
 }
 
-// logged reads the transcript of a run, and the files it changed, from its folder
-// below out.
+// logged reads the transcript of a run and the list of files that the run
+// changed. id is the path of the run's folder below out.
 func logged(out, id string) (*transcript.Transcript, []Effect, error) {
 	dir := filepath.Join(out, filepath.FromSlash(id))
 	f, err := confined.OpenBelow(dir, "transcript.jsonl")
@@ -403,14 +405,15 @@ func logged(out, id string) (*transcript.Transcript, []Effect, error) {
 	return t, effects(string(diff)), err
 }
 
-// wanted reports whether one of the globs matches one of the names.
+// wanted reports whether one of the globs matches one of the names, or globs is
+// empty.
 func (s *sweep) wanted(globs []string, names ...string) bool {
 	return len(globs) == 0 || slices.ContainsFunc(globs, func(g string) bool {
 		return slices.ContainsFunc(names, func(n string) bool { return Matches(g, n) })
 	})
 }
 
-// Matches reports whether a glob (* and ?) matches the name of a point or an
+// Matches reports whether a glob with * and ? matches the name of a point or an
 // action. A slash is an ordinary character.
 func Matches(pattern, name string) bool { return glob.Text(pattern, name) }
 
@@ -425,8 +428,9 @@ func numbers[T any](list []T) iter.Seq[int] {
 	}
 }
 
-// each calls f for each item of list in order, several at once: more than there
-// are slots, because a schedule in its final wait holds no slot.
+// each calls f for each item of list, several at once, starting in order. It
+// makes more calls at once than there are slots, because a schedule in its
+// final wait holds no slot.
 func each[T any](ctx context.Context, s *sweep, list iter.Seq[T], f func(T)) {
 	var wait sync.WaitGroup
 	next := make(chan T)
@@ -460,8 +464,8 @@ func run(
 	if start.Err() != nil {
 		return res, false
 	}
-	// Little work is left after the final wait, but the agent still exists:
-	// waiting for a slot again would only take longer.
+	// Little work follows the final wait, but the agent still exists. So the run
+	// does not wait for a slot again.
 	e.Slot = func(string) func() { give(); return func() {} }
 	return e.Run(ctx, sc), true
 }

@@ -13,12 +13,12 @@ import (
 // Outcome is the result of Await or Judge.
 type Outcome struct {
 	Verdict Verdict
-	// Reason says why, in a phrase: the expectation's last reason, or that the
-	// agent exited.
+	// Reason explains the verdict in a phrase: the last reason of the expectation,
+	// or that the agent has exited.
 	Reason string
-	// Entry is the entry that decided the expectation; zero if none did.
+	// Entry is the entry that decided the expectation; the zero Entry if none did.
 	Entry Entry
-	// Cause is the cause of the context that ended the wait; nil if the
+	// Cause is the cause of the context that ended the wait. It is nil if the
 	// expectation was decided.
 	Cause error
 	// Waited is how long Await took.
@@ -30,11 +30,11 @@ func (o Outcome) Met() bool { return o.Verdict == Met }
 
 type waiter struct {
 	part    *part
-	decided chan Outcome // buffered, so that a waiter that has left blocks no one
+	decided chan Outcome // buffered, so that nobody blocks if the waiter has left
 }
 
-// see feeds an entry and reports whether that decided the expectation. gone says
-// that no agent runs after this entry.
+// see passes an entry to the expectation and reports whether that decided it.
+// gone means that no agent is running after this entry.
 func (w *waiter) see(e Entry, gone bool) bool {
 	w.part.see(e)
 	if w.part.verdict == Unmet && gone && e.Source == Process && e.Kind == Exited && !w.part.x.Outlives {
@@ -64,10 +64,10 @@ func exitReason(e Entry, before string) string {
 	return how
 }
 
-// Await waits until the entries with Seq > after decide x, or ctx ends. It counts
-// past entries. Once the last agent has exited, an undecided x is unmeetable,
-// unless x.Outlives. The cause of ctx should name the timer; Await returns it as
-// Outcome.Cause.
+// Await waits until the entries with Seq > after decide x, or until ctx ends.
+// Entries that are already in the transcript count. Once the last agent has
+// exited, an undecided x becomes unmeetable, unless x.Outlives is set. The
+// cause of ctx should name the timer; Await returns it as Outcome.Cause.
 func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcome {
 	began := t.now()
 	w := &waiter{part: x.begin(), decided: make(chan Outcome, 1)}
@@ -82,7 +82,7 @@ func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcom
 	}
 	decided := false
 	t.past(max(after, 0)+1, func(e Entry) bool {
-		decided = w.see(e, false) // only at the end is it known whether an exit was the last
+		decided = w.see(e, false) // whether an exit was the last is known only at the end
 		return !decided
 	})
 	if decided {
@@ -106,7 +106,7 @@ func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcom
 	reason := w.part.reason
 	t.mu.Unlock()
 	select {
-	case o := <-w.decided: // it was decided while the context ended
+	case o := <-w.decided: // it was decided at the same time as ctx ended
 		return finish(o)
 	default:
 	}
@@ -114,9 +114,9 @@ func (t *Transcript) Await(ctx context.Context, after int, x Expectation) Outcom
 }
 
 // Judge evaluates x over the entries with after < Seq <= to, without waiting. A
-// negative to means up to the last entry. It returns the verdict over the whole
-// stretch, Unmet if the stretch leaves x open. Outcome.Entry is the entry at
-// which the verdict took this value.
+// negative to means the last entry. It returns the verdict over the whole
+// range, or Unmet if the range does not decide x. Outcome.Entry is the entry at
+// which the verdict got this value.
 func (t *Transcript) Judge(after, to int, x Expectation) Outcome {
 	if to < 0 {
 		to = t.Len()
@@ -138,7 +138,7 @@ func (t *Transcript) Judge(after, to int, x Expectation) Outcome {
 	return Outcome{Verdict: p.verdict, Reason: p.reason, Entry: at}
 }
 
-// progress is how far a matcher has read one transcript.
+// progress is how far a gomega matcher has read one transcript.
 type progress struct {
 	mu   sync.Mutex
 	of   *Transcript
@@ -146,28 +146,29 @@ type progress struct {
 	part *part
 }
 
-// Match makes an Expectation a gomega matcher. actual is a *Transcript or has a
-// method Transcript() *Transcript.
+// Match implements gomega's matcher interface. actual is a *Transcript, or has
+// a method Transcript() *Transcript.
 func (x Expectation) Match(actual any) (bool, error) {
 	v, _, err := x.look(actual)
 	return v == Met, err
 }
 
-// MatchMayChangeInTheFuture makes gomega's Eventually stop when the verdict is
+// MatchMayChangeInTheFuture lets gomega's Eventually stop when the verdict is
 // final.
 func (x Expectation) MatchMayChangeInTheFuture(actual any) bool {
 	v, _, err := x.look(actual)
 	return err == nil && (v == Unmet || v == Met && x.wavers())
 }
 
-// FailureMessage returns gomega's text for an expectation that should be met.
+// FailureMessage returns gomega's message for an expectation that should have
+// been met.
 func (x Expectation) FailureMessage(actual any) string {
 	v, reason, _ := x.look(actual)
 	return fmt.Sprintf("expected %s\nit is %s: %s\n%s", x.Description, v, reason, lastLines(actual))
 }
 
-// NegatedFailureMessage returns gomega's text for an expectation that should not
-// be met.
+// NegatedFailureMessage returns gomega's message for an expectation that should
+// not have been met.
 func (x Expectation) NegatedFailureMessage(actual any) string {
 	return fmt.Sprintf("expected no %s\n%s", x.Description, lastLines(actual))
 }
@@ -231,8 +232,8 @@ func lastLines(actual any) string {
 	return s
 }
 
-// Clip returns the first n bytes of a longer text, with its full length, for a
-// message.
+// Clip shortens a text of more than n bytes to its first n bytes and appends
+// its full length. It is for messages.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -2,17 +2,17 @@ package transcript
 
 import "sync"
 
-// beside passes entries in order to a function in another goroutine. A queue
-// holds the entries that the function has not read yet. An Append to a full queue
-// waits.
+// beside passes entries in order to a function that runs in another goroutine.
+// A queue holds the entries that the function has not got yet. While the queue
+// is full, Append waits.
 type beside struct {
 	see func(Entry)
 
 	mu    sync.Mutex
-	moved sync.Cond // on each change of the fields below
+	moved sync.Cond // signals each change of the fields below
 	queue []Entry
-	bytes int  // of the queue, roughly
-	over  bool // nothing more comes
+	bytes int  // approximate size of the queue
+	over  bool // no more entries will come
 	ended bool
 }
 
@@ -45,12 +45,12 @@ func (b *beside) run() {
 			l.show(&entries[i])
 			b.see(entries[i])
 		}
-		clear(entries) // the entries may be large
+		clear(entries) // frees the entries, which may be large
 		spare = entries
 	}
 }
 
-// add hands over an entry, which must not have a lens.
+// add adds an entry to the queue. The entry must not have a lens.
 func (b *beside) add(e Entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,8 +67,8 @@ func (b *beside) add(e Entry) {
 	}
 }
 
-// settle waits until the function has seen all entries. It ignores entries added
-// from now on.
+// settle waits until the function has got all entries in the queue. It makes
+// add ignore later entries.
 func (b *beside) settle() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,9 +80,10 @@ func (b *beside) settle() {
 }
 
 // ObserveBeside is like Observe, but f runs in another goroutine while entries
-// are appended, so it may be slow; it parses each entry anew. If f is megabytes
-// behind, Append waits for it. The returned settle waits until f has seen all
-// entries appended before; f does not get later ones. Close does the same.
+// are appended. So f may be slow, and each parse of an entry is separate. If f
+// is megabytes behind, Append waits for it. settle waits until f has got all
+// entries that were appended before; f gets no later ones. Close calls settle
+// too.
 func (t *Transcript) ObserveBeside(f func(Entry)) (settle func()) {
 	b := showBeside(f)
 	t.mu.Lock()

@@ -10,36 +10,37 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// disk is the file behind a store. Lines collect in memory; a goroutine hands
-// them to the kernel in large writes. Files that are temporary or written through
-// have no such goroutine. After the first error disk writes nothing more, so that
-// the file is valid up to its last whole line.
+// disk is the file of a store. It collects lines in memory, and a goroutine
+// hands them to the kernel in large writes. A file that is temporary or written
+// through has no such goroutine. After the first error, disk writes nothing
+// more, so that the file is valid up to its last complete line.
 type disk struct {
-	mu        *sync.Mutex // the transcript's; guards pending, spare and end
+	mu        *sync.Mutex // the transcript's lock; it protects pending, spare and end
 	file      File
 	through   bool
-	temporary bool // holds only entries that were moved out of memory
-	gathers   bool // collect lines until handOver
+	temporary bool // the file only has entries that were moved out of memory
+	gathers   bool // collect lines until handOver is called
 	failed    func(error)
 
-	pending []byte // lines not yet handed to the kernel
+	pending []byte // lines that have not been handed to the kernel
 	spare   []byte
-	end     int64 // offset of the end of pending
+	end     int64 // offset in the file at which pending will end
 
-	wake, quit, stopped chan struct{} // nil without a goroutine
+	wake, quit, stopped chan struct{} // nil if there is no goroutine
 
-	writing sync.Mutex // held while the file is written, so that writes keep their order
+	writing sync.Mutex // locked during a write to the file, so that writes keep their order
 	failure atomic.Pointer[error]
 }
 
 const (
-	// backlog is how many bytes may wait for a slow disk before Append waits too.
+	// backlog is how many bytes may wait for a slow disk. If there are more,
+	// Append waits too.
 	backlog = 4 << 20
-	// collect is how long lines gather before they are written together: one
-	// write for each line would cost more than all the rest.
+	// collect is how long lines are collected before they are written together. A
+	// write per line would cost more than everything else.
 	collect = time.Millisecond
-	// keepBuffer is the size of the largest buffer kept for reuse, enough for a
-	// line of 8 MiB.
+	// keepBuffer is the capacity in bytes of the largest buffer that is kept for
+	// reuse. It is enough for a line of 8 MiB.
 	keepBuffer = 4 * backlog
 )
 
@@ -58,13 +59,13 @@ func newDisk(f File, h Header, o Options, mu *sync.Mutex) *disk {
 		return d
 	}
 	d.wake, d.quit, d.stopped = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	d.wake <- struct{}{} // so that the header is written
+	d.wake <- struct{}{} // makes the goroutine write the header
 	go d.run()
 	return d
 }
 
-// temporaryDisk returns a temporary file. If the system allows it, the file has
-// no name, so that it cannot be left behind.
+// temporaryDisk returns a disk with a temporary file. If the system allows it,
+// the file has no name, so that it always disappears with this process.
 func temporaryDisk(mu *sync.Mutex) (*disk, error) {
 	f, err := os.CreateTemp("", "acp-test-transcript-*")
 	if err != nil {
@@ -74,7 +75,7 @@ func temporaryDisk(mu *sync.Mutex) (*disk, error) {
 	return &disk{mu: mu, file: f, temporary: true}, nil
 }
 
-// write encodes an entry after those that wait to be written.
+// write appends an encoded entry to the pending lines.
 func (d *disk) write(e Entry) {
 	if d.err() != nil {
 		return
@@ -92,7 +93,7 @@ func (d *disk) write(e Entry) {
 	}
 }
 
-// err returns the first error of the file.
+// err returns the first error of writing the file, or nil.
 func (d *disk) err() error {
 	if err := d.failure.Load(); err != nil {
 		return *err
@@ -100,7 +101,7 @@ func (d *disk) err() error {
 	return nil
 }
 
-// put writes to the file. The caller holds writing.
+// put writes lines to the file. The caller must hold writing.
 func (d *disk) put(lines []byte) {
 	if d.err() != nil {
 		return // a gap would make the later lines invalid
@@ -113,7 +114,8 @@ func (d *disk) put(lines []byte) {
 	}
 }
 
-// flush hands all lines to the kernel, after those the goroutine is writing.
+// flush hands all pending lines to the kernel, after the lines that the
+// goroutine is writing.
 func (d *disk) flush() {
 	d.writing.Lock()
 	defer d.writing.Unlock()
@@ -123,8 +125,8 @@ func (d *disk) flush() {
 	}
 }
 
-// run writes in the background until quit is closed; flush writes the rest. It
-// swaps buffers under the transcript's lock and writes without the lock.
+// run writes in the background until quit is closed; flush must write the rest.
+// run swaps buffers while holding the transcript's lock, and writes without it.
 func (d *disk) run() {
 	defer close(d.stopped)
 	collected := time.NewTimer(collect)
@@ -161,14 +163,16 @@ func reuse(b []byte) []byte {
 	return b[:0]
 }
 
-// read returns the flushed bytes between two offsets.
+// read returns the bytes of the file between two offsets. These bytes must have
+// been flushed.
 func (d *disk) read(off, end int64) ([]byte, error) {
 	buf := make([]byte, end-off)
 	_, err := io.ReadFull(io.NewSectionReader(d.file, off, end-off), buf)
 	return buf, err
 }
 
-// stop ends the goroutine. The caller must not hold the transcript's lock.
+// stop ends the goroutine, if there is one. The caller must not hold the
+// transcript's lock.
 func (d *disk) stop() {
 	if d.quit != nil {
 		close(d.quit)
@@ -176,17 +180,18 @@ func (d *disk) stop() {
 	}
 }
 
-// close closes the file. If a write failed earlier and there is room again, it
-// first writes a last line that says so.
+// close closes the file. If a write failed earlier, it first tries to write a
+// last line with the error.
 func (d *disk) close() error {
 	if err := d.err(); err != nil && !d.temporary {
 		line := appendEntry([]byte{'\n'}, lost(err))
-		_, _ = d.file.Write(line) // if there is no room, the cut line shows the loss
+		_, _ = d.file.Write(line) // if this fails too, the incomplete line shows the loss
 	}
 	return d.file.Close()
 }
 
-// lost returns the entry that says that a file ends too early.
+// lost returns an entry with the information that a file lacks all later
+// entries.
 func lost(err error) Entry {
 	text := wire.AppendString([]byte(`{"code":"not-recorded","text":`),
 		"this file lacks all later entries: "+err.Error())

@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// Verdict is the answer of an Expectation so far.
+// Verdict is the current result of an Expectation.
 type Verdict uint8
 
 // The three verdicts. Met and Unmeetable end a wait; Unmet may still change.
@@ -22,41 +22,43 @@ func (v Verdict) String() string {
 	return [...]string{"unmet", "met", "unmeetable"}[min(v, Unmeetable)]
 }
 
-// Fold is the state of one expectation over one stretch of a transcript. It gets
-// each entry once, in order, and returns the verdict after it and the reason, a
-// phrase that may be empty.
+// Fold is the state of one expectation over a range of a transcript. It gets
+// each entry once, in order. It returns the verdict after that entry, and the
+// reason as a phrase, which may be empty.
 type Fold func(Entry) (Verdict, string)
 
-// Expectation is a condition on a stretch of a transcript. It is a value: it may
-// be awaited, judged and combined many times. It is also a gomega matcher for a
-// *Transcript, or for anything with a method Transcript, and stops Eventually
-// once the verdict cannot change.
+// Expectation is a condition on a range of a transcript. It is a value that can
+// be awaited, judged and combined any number of times. It is also a gomega
+// matcher for a *Transcript, or for a value with a method Transcript. It makes
+// Eventually stop once the verdict cannot change.
 type Expectation struct {
-	// Description is a noun phrase: "the turn's end with end_turn".
+	// Description is a noun phrase such as "the turn's end with end_turn".
 	Description string
-	// Start begins a fold. With a nil Start the verdict stays Empty. A fold gets
-	// no more entries once it returned Unmeetable or, unless Empty is Met, Met.
+	// Start returns a new fold. If Start is nil, the verdict is always Empty. A
+	// fold gets no more entries after it has returned Unmeetable. The same is true
+	// after Met, unless Empty is Met.
 	Start func() Fold
-	// Empty is the verdict over no entries at all. If Empty is Met, the
-	// expectation says what must not happen: it is met until it is unmeetable.
+	// Empty is the verdict if there are no entries. If Empty is Met, the
+	// expectation forbids something: it is met until it becomes unmeetable.
 	Empty Verdict
-	// Outlives says that the agent's exit does not decide the expectation,
-	// because entries of another source may.
+	// Outlives means that the agent's exit does not decide the expectation,
+	// because entries from another source may still decide it.
 	Outlives bool
 
-	revocable bool   // Met may become Unmeetable later
-	joint     string // the word that joins the parts in the description
+	revocable bool   // Met may still become Unmeetable
+	joint     string // the word between the parts in the description
 	progress  *progress
 }
 
-// Expect returns an expectation from a noun phrase and a fold. Such an
-// expectation remembers how far a matcher has read, so that polling costs no more
-// than the new entries.
+// Expect returns an expectation with a noun phrase and a fold. The expectation
+// remembers how far a gomega matcher has read, so that polling only reads new
+// entries.
 func Expect(description string, start func() Fold) Expectation {
 	return Expectation{Description: description, Start: start, progress: &progress{}}
 }
 
-// First returns an expectation met by the first entry for which match is true.
+// First returns an expectation that is met by the first entry for which match
+// is true.
 func First(description string, match func(Entry) bool) Expectation {
 	return Expect(description, func() Fold {
 		return func(e Entry) (Verdict, string) {
@@ -68,10 +70,10 @@ func First(description string, match func(Entry) bool) Expectation {
 	})
 }
 
-// wavers reports whether a Met verdict of x can still change.
+// wavers reports whether a Met verdict of x may still change.
 func (x Expectation) wavers() bool { return x.revocable || x.Empty == Met }
 
-// part is one expectation that is being evaluated over one stretch.
+// part is the evaluation of one expectation over a range.
 type part struct {
 	x       Expectation
 	fold    Fold
@@ -92,7 +94,7 @@ func (x Expectation) begin() *part {
 
 func begin(xs []Expectation) []*part { return lists.Map(xs, Expectation.begin) }
 
-// final reports whether no entry can change the verdict.
+// final reports whether the verdict can no longer change.
 func (p *part) final() bool {
 	return p.fold == nil || p.verdict == Unmeetable || p.verdict == Met && !p.x.wavers()
 }
@@ -111,8 +113,8 @@ func (p *part) why() string {
 	return p.x.Description + ": " + p.reason
 }
 
-// AllOf is met when all of xs are, at the same entry or at different ones. It is
-// unmeetable as soon as one of xs is.
+// AllOf returns an expectation that is met when all of xs are met, by the same
+// or by different entries. It is unmeetable as soon as one of xs is.
 func AllOf(xs ...Expectation) Expectation {
 	return compound("and", xs, func(parts []*part) (Verdict, string) {
 		var open *part
@@ -131,7 +133,8 @@ func AllOf(xs ...Expectation) Expectation {
 	})
 }
 
-// AnyOf is met when one of xs is, and unmeetable when all of them are.
+// AnyOf returns an expectation that is met when one of xs is met. It is
+// unmeetable when all of xs are.
 func AnyOf(xs ...Expectation) Expectation {
 	return compound("or", xs, func(parts []*part) (Verdict, string) {
 		verdict := Unmeetable
@@ -145,8 +148,8 @@ func AnyOf(xs ...Expectation) Expectation {
 	})
 }
 
-// compound returns an expectation that feeds each entry to all parts and combines
-// their verdicts.
+// compound returns an expectation that passes each entry to all of xs and
+// combines their verdicts.
 func compound(word string, xs []Expectation, combine func([]*part) (Verdict, string)) Expectation {
 	c := Expect(join(word, xs), func() Fold {
 		parts := begin(xs)
@@ -181,8 +184,8 @@ func join(word string, xs []Expectation) string {
 	return b.String()
 }
 
-// Not is met as long as x is not, and unmeetable once x is met. It is meant for
-// Judge and OnceMet: an Await of it ends at once.
+// Not returns an expectation that is met until x is met, and is then
+// unmeetable. It is for Judge and OnceMet; an Await of it returns immediately.
 func Not(x Expectation) Expectation {
 	not := Expect("no "+x.Description, func() Fold {
 		p := x.begin()
@@ -201,9 +204,11 @@ func Not(x Expectation) Expectation {
 	return not
 }
 
-// OnceMet waits for the precondition. At the entry that meets it, all of must
-// have to be met too, judged over the same stretch, else OnceMet is unmeetable.
-// It checks "eventually" and "never" conditions at a defined moment.
+// OnceMet returns an expectation that waits for the precondition. The entry
+// that meets the precondition decides: if all of must are met at that point,
+// OnceMet is met, else it is unmeetable. All are judged over the same range. In
+// this way, "eventually" and "never" conditions can be checked at a defined
+// moment.
 func OnceMet(precondition Expectation, must ...Expectation) Expectation {
 	once := Expect("once "+precondition.Description+": "+join("and", must), func() Fold {
 		pre, post := precondition.begin(), begin(must)
@@ -232,8 +237,9 @@ func moment(pre *part, post []*part) (Verdict, string) {
 	return Met, ""
 }
 
-// Before is met by the first x, unless y comes first. If y never comes, any x is
-// before it. An entry that meets both counts as x.
+// Before returns an expectation that is met by the first match of x, unless y
+// is met earlier. If y is never met, any match of x counts. An entry that meets
+// both counts as x.
 func (x Expectation) Before(y Expectation) Expectation {
 	before := Expect(x.Description+" before "+y.Description, func() Fold {
 		a, b := x.begin(), y.begin()
@@ -254,8 +260,8 @@ func (x Expectation) Before(y Expectation) Expectation {
 	return frozen(before)
 }
 
-// After is met by the first x after the first y. The entry that meets y does not
-// count for x.
+// After returns an expectation that is met by the first match of x after the
+// first match of y. The entry that meets y does not count for x.
 func (x Expectation) After(y Expectation) Expectation {
 	after := Expect(x.Description+" after "+y.Description, func() Fold {
 		a, b := x.begin(), y.begin()
@@ -280,8 +286,8 @@ func (x Expectation) After(y Expectation) Expectation {
 	return after
 }
 
-// frozen returns x such that its first final verdict stays, even if it comes
-// before the first entry.
+// frozen returns a copy of x whose first decided verdict never changes, even if
+// there are no entries.
 func frozen(x Expectation) Expectation {
 	start, empty := x.Start, x.Empty
 	x.Start = func() Fold {

@@ -7,41 +7,42 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 )
 
-// Failure is the single form of all failure texts: the requirement, the
-// expected and the observed behaviour, the reason why that is final, and the
-// last events. Empty parts are left out.
+// Failure is the common form of all failures: the requirement, the expected and
+// the observed behavior, the reason why the result is final, and the last
+// events. Empty parts are omitted.
 type Failure struct {
-	// Where is the place in the scenario, "file:line".
+	// Where is the place in the scenario, in the form "file:line".
 	Where string `json:"where,omitempty"`
-	// Requirement is the ids of the violated requirements; Statement is their
+	// Requirement lists the ids of the violated requirements. Statement is their
 	// text in plain words, with the citation.
 	Requirement []string `json:"requirement,omitempty"`
 	Statement   string   `json:"statement,omitempty"`
-	// Expected lists every acceptable answer.
+	// Expected lists all acceptable alternatives.
 	Expected []string `json:"expected,omitempty"`
-	// Observed is the behaviour that came instead, one line for each fact.
+	// Observed is the actual behavior, one fact per line.
 	Observed string `json:"observed,omitempty"`
 	// Verdict is how the wait ended: "unmet", "unmeetable", or "".
 	Verdict string `json:"verdict,omitempty"`
-	// Reason says why the verdict was reached.
+	// Reason explains the verdict.
 	Reason string `json:"reason,omitempty"`
-	// Timer is the name of the timer that ended the wait, with its length.
+	// Timer is the name and the duration of the timer that ended the wait.
 	Timer string `json:"timer,omitempty"`
-	// Entries are the Seqs of the entries that the failure is about.
+	// Entries lists the Seqs of the entries that the failure is about.
 	Entries []int `json:"entries,omitempty"`
-	// Diff is a "-want +got" difference.
+	// Diff is a diff in the form "-want +got".
 	Diff string `json:"diff,omitempty"`
-	// Tail is the last entries, one line each, oldest first.
+	// Tail has the last entries, one line each, oldest first.
 	Tail []string `json:"tail,omitempty"`
 	// Stderr is the end of the agent's stderr output.
 	Stderr string `json:"stderr,omitempty"`
-	// Process is the state of the agent: "running", "exited with status 1".
+	// Process is the state of the agent, such as "running" or "exited with status
+	// 1".
 	Process string `json:"process,omitempty"`
 	// Advice tells the user what to do next.
 	Advice string `json:"advice,omitempty"`
 }
 
-// Error returns the first line of the failure: the expected and the observed behaviour.
+// Error returns the expected and the observed behavior in one line.
 func (f *Failure) Error() string {
 	want := strings.Join(f.Expected, " or ")
 	switch {
@@ -55,10 +56,10 @@ func (f *Failure) Error() string {
 	return "expected " + want + ", got " + harmless(firstLine(f.Observed))
 }
 
-// Text returns the whole failure on at most 40 lines, each of which begins with
-// indent. It cuts longer parts where it matters least: the head of logs, the end
-// of differences. It shows control characters, which an agent could use to
-// rewrite a terminal, as dots.
+// Text returns the complete failure on at most 40 lines, each of which begins
+// with indent. It cuts long parts where that matters least: logs at their
+// beginning, diffs at their end. It replaces control characters, with which an
+// agent could manipulate a terminal, by dots.
 func (f *Failure) Text(indent string) string {
 	var b strings.Builder
 	put := func(label string, lines ...string) {
@@ -106,8 +107,8 @@ func firstLine(s string) string {
 	return line
 }
 
-// head returns the first lines of a text, at most n. The last of them says how
-// many lines are left out.
+// head returns the first n lines of a text. If there are more, the last line
+// returned is a note with the number of omitted lines.
 func head(s string, n int) []string {
 	all := lines(s)
 	if len(all) <= n {
@@ -119,8 +120,8 @@ func head(s string, n int) []string {
 	return append(all[:n-1:n-1], fmt.Sprintf("… %d more lines", len(all)-n+1))
 }
 
-// tail returns the last lines of a text, at most n. The first of them says how
-// many lines are left out.
+// tail returns the last n lines of a text. If there are more, the first line
+// returned is a note with the number of omitted lines.
 func tail(s string, n int) []string {
 	all := lines(s)
 	if len(all) <= n {
@@ -138,11 +139,11 @@ func lines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// widest is the maximum number of characters shown of a line.
+// widest is the maximum number of characters that are shown of a line.
 const widest = 160
 
-// harmless returns a line that is safe for a terminal or the log of a CI system,
-// and not too long.
+// harmless makes a line safe for a terminal or the log of a CI system, and cuts
+// a long line.
 func harmless(line string) string {
 	line = strings.ReplaceAll(strings.TrimSuffix(line, "\r"), "\t", "    ")
 	n := 0

@@ -14,21 +14,22 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Format is the version of the file form this package writes. A reader takes any
-// version up to its own. Since version 2, a file may hold the data for a replay: the
-// model's answers, and the files of the workspace. Since version 3, a model-chunk
-// entry may hold several chunks that were sent together.
+// Format is the version of the file format that this package writes. A reader
+// accepts any version up to its own. Since version 2, a file may contain the
+// data for a replay: the model's replies, and the files of the workspace. Since
+// version 3, a model-chunk entry may contain several chunks that were sent
+// together.
 //
-// The first line is a header object with the key "acp-test" holding the
-// version. Each further line is one entry:
+// The first line is a header object; its key "acp-test" has the version. Each
+// following line is one entry:
 //
-//	{"seq":7,"ms":12.345,"from":"agent","kind":"response","id":2,
-//	 "method":"session/prompt","session":"s1","ref":5,"msg":{…}}
+// {"seq":7,"ms":12.345,"from":"agent","kind":"response","id":2,
+// "method":"session/prompt","session":"s1","ref":5,"msg":{…}}
 //
-// conn, id, method, session, ref, stream, problem, size and redacted are left out when
-// empty. The bytes of the entry stand under "msg", byte for byte, if they are a
-// JSON value on one line; else under "text" if they are UTF-8; else under
-// "raw64". An entry without any of the three has no bytes.
+// conn, id, method, session, ref, stream, problem, size and redacted are
+// omitted if empty. The bytes of the entry are unchanged under "msg" if they
+// are a JSON value on one line. Otherwise they are under "text" if they are
+// UTF-8, else under "raw64". An entry with none of the three keys has no bytes.
 const Format = 3
 
 type headerLine struct {
@@ -43,7 +44,7 @@ type headerLine struct {
 
 func appendHeader(b []byte, h Header) []byte {
 	line, err := json.Marshal(headerLine(h))
-	if err != nil { // only a time outside years 0 to 9999 can do this
+	if err != nil { // possible only for a year outside of 0 to 9999
 		h.Started = time.Time{}
 		line, _ = json.Marshal(headerLine(h))
 	}
@@ -101,7 +102,7 @@ func appendRaw(b []byte, e Entry) []byte {
 		if len(b)-before <= 1024+3*len(e.Raw)/2 {
 			return b
 		}
-		b = b[:before] // mostly escapes: longer than base64, and no more readable
+		b = b[:before] // mostly escapes, which would be longer than base64 and equally unreadable
 	}
 	b = append(b, `,"raw64":"`...)
 	b = base64.StdEncoding.AppendEncode(b, e.Raw)
@@ -132,8 +133,9 @@ func appendString(b []byte, key, s string) []byte {
 	return append(b, '"')
 }
 
-// embeds reports whether Raw can be part of a line unchanged and be read back
-// byte for byte: it is JSON, on one line, without white space around it.
+// embeds reports whether Raw can be part of a line unchanged, so that reading
+// it gives the same bytes. Raw must be JSON on one line, without surrounding
+// white space.
 func (e Entry) embeds() bool {
 	if !e.sound || e.Raw[0] <= ' ' || e.Raw[len(e.Raw)-1] <= ' ' || bytes.IndexByte(e.Raw, '\n') >= 0 {
 		return false
@@ -141,25 +143,26 @@ func (e Entry) embeds() bool {
 	if len(e.Raw) < 2*deep || bytes.Count(e.Raw, []byte("["))+bytes.Count(e.Raw, []byte("{")) < deep {
 		return true
 	}
-	// The line nests one deeper, which the parser may refuse.
+	// In the line, Raw is nested one level deeper, which the parser may reject.
 	_, err := wire.Parse(append(append([]byte("["), e.Raw...), ']'))
 	return err == nil
 }
 
-// deep is a nesting depth well within the parser's limit.
+// deep is a nesting depth that is clearly within the parser's limit.
 const deep = 9_000
 
-// decoder reads entries one after the other and reuses its memory.
+// decoder decodes entries one after the other and reuses its memory.
 type decoder struct {
 	classes Classifier
 	doc     wire.Doc
 	head    []byte
-	names   map[string]string // by their JSON: methods, sessions and such come again and again
+	names   map[string]string // raw JSON -> decoded string, for methods, sessions and other strings that recur
 }
 
-// name returns a string that many entries share, allocated once.
+// name decodes a string that many entries share. Equal strings are allocated
+// only once.
 func (d *decoder) name(v wire.Value) string {
-	const most = 1000 // bounded, because each entry may have a different name
+	const most = 1000 // a limit, because each entry may have a different name
 	raw := v.Raw()
 	if s, ok := d.names[string(raw)]; ok {
 		return s
@@ -199,7 +202,7 @@ func (d *decoder) entry(line []byte) (Entry, error) {
 	return e, nil
 }
 
-// member reads one member of an entry, except the message.
+// member decodes one member of an entry, except for the bytes of the message.
 func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
 	switch key {
 	case "seq":
@@ -240,14 +243,14 @@ func (d *decoder) member(e *Entry, key string, m wire.Value) (err error) {
 	return nil
 }
 
-// again decodes a line that appendEntry made: its "msg" is known to be JSON, and
-// the rest of the line is short.
+// again decodes a line that appendEntry wrote. It need not check "msg", which
+// is known to be JSON; the rest of the line is short.
 func (d *decoder) again(line []byte) (Entry, error) {
-	const key = `,"msg":` // inside a string, its quotes would be escaped
+	const key = `,"msg":` // inside of a string, the quotes would be escaped
 	head, raw, ok := bytes.Cut(line, []byte(key))
 	if raw, ends := bytes.CutSuffix(raw, []byte("}")); ok && ends {
 		d.head = append(append(d.head[:0], head...), '}')
-		if e, err := d.entry(d.head); err == nil { // it is an error where the key stands within an id
+		if e, err := d.entry(d.head); err == nil { // an error means that the key was part of an id
 			e.Raw, e.sound = bytes.Clone(raw), true
 			return e, nil
 		}

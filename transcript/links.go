@@ -2,20 +2,20 @@ package transcript
 
 import "github.com/acp-test/acp-test/wire"
 
-// links remembers requests, so that a response can be matched with its request.
-// It keeps answered requests for a while, to match a second answer too. A request
-// that reuses an id replaces the earlier one.
+// links remembers requests, so that a response can be matched to its request.
+// It keeps answered requests for some time, to match a second response too. A
+// request that reuses an id replaces the earlier request.
 type links struct {
 	requests map[link]asked
-	answered []answered // ring of the last answered ones
+	answered []answered // ring buffer of the most recently answered requests
 	next     int
-	names    map[string]string // session ids, by their raw JSON text
+	names    map[string]string // raw JSON text of a session id -> session id
 }
 
 const (
-	remembered = 4096    // answered requests kept for late second answers
-	knownNames = 1 << 14 // session ids kept, so that an agent that invents them cannot fill our memory
-	nameLength = 256     // bytes of the longest name kept
+	remembered = 4096    // maximum number of answered requests that are kept for second responses
+	knownNames = 1 << 14 // maximum number of session ids that are kept, in case an agent invents many
+	nameLength = 256     // maximum size of a kept session id in bytes
 )
 
 type link struct {
@@ -35,8 +35,8 @@ type answered struct {
 	seq int
 }
 
-// fill sets the fields that come from a frame and from the request it answers:
-// ID, Method, Session and Ref.
+// fill sets the fields that come from a frame or from the request that it
+// answers: ID, Method, Session and Ref.
 func (l *links) fill(e *Entry, f wire.Frame, c Classifier) {
 	e.ID = f.ID
 	switch e.Kind {
@@ -56,7 +56,7 @@ func (l *links) fill(e *Entry, f wire.Frame, c Classifier) {
 	}
 }
 
-// answers returns the key of the request that this response answers.
+// answers returns the key of the request that a response answers.
 func answers(e Entry) link {
 	asker := Editor
 	if e.Source == Editor {
@@ -65,8 +65,8 @@ func answers(e Entry) link {
 	return link{e.Conn, asker, e.ID}
 }
 
-// note remembers a request with its Seq. For a response, it marks the request
-// as answered.
+// note remembers a request with its Seq. If e is a response, note marks its
+// request as answered.
 func (l *links) note(e Entry) {
 	switch {
 	case !e.Frame():
@@ -86,14 +86,14 @@ func (l *links) retire(a answered) {
 		return
 	}
 	old := l.answered[l.next]
-	if l.requests[old.link].seq == old.seq { // else the id is in use again
+	if l.requests[old.link].seq == old.seq { // otherwise a later request reuses the id
 		delete(l.requests, old.link)
 	}
 	l.answered[l.next] = a
 	l.next = (l.next + 1) % remembered
 }
 
-// name decodes a JSON string, once for each distinct text.
+// name decodes a JSON string. It decodes equal texts only once.
 func (l *links) name(v wire.Value) string {
 	raw := v.Raw()
 	if s, ok := l.names[string(raw)]; ok {

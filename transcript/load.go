@@ -10,7 +10,8 @@ import (
 	"io"
 )
 
-// Save writes the whole transcript in its file form, with the file's redactions.
+// Save writes the whole transcript in its file format, with the same redactions
+// as in the file.
 func (t *Transcript) Save(w io.Writer) error {
 	buf := appendHeader(nil, t.header)
 	for e := range t.Between(1, t.Len()) {
@@ -28,9 +29,9 @@ func (t *Transcript) Save(w io.Writer) error {
 	return nil
 }
 
-// FormatError says which line of a transcript file is wrong.
+// FormatError is a mistake in one line of a transcript file.
 type FormatError struct {
-	Line int // from 1
+	Line int // number of the line, from 1
 	Err  error
 }
 
@@ -42,16 +43,17 @@ func (e *FormatError) Unwrap() error { return e.Err }
 
 var errNoHeader = errors.New(`not a transcript: the first line should be a header such as {"acp-test":1,…}`)
 
-// Load reads the file form. It leaves out an incomplete last line, which Torn
-// reports; any other bad line is a *FormatError. An entry's Seq is its place in
-// the file; if lines were removed from the file, Ref is adjusted. c is as in
-// Options: it is for entries appended later, and for Message.
+// Load reads a transcript file. It ignores an incomplete last line, which Torn
+// reports. Any other invalid line is a *FormatError. An entry's Seq is its
+// position in the file. If lines were removed from the file, Load adjusts Ref.
+// c is as in Options; it is used for Message and for entries that are appended
+// later.
 func Load(r io.Reader, c Classifier) (*Transcript, error) { return load(r, c, nil, nil) }
 
-// Salvage is like Load, but leaves out lines that are not entries; Skipped
-// returns them. each, if not nil, gets the entries as Shown yields them. It runs
-// in another goroutine during the reading, and has ended when Salvage returns. So
-// the caller need not decode the entries again.
+// Salvage is like Load, but it skips lines that are not entries; Skipped
+// returns these. each, if not nil, gets the entries in the same form as from
+// Shown, so that the caller need not decode them again. It runs in another
+// goroutine during the reading, and has finished when Salvage returns.
 func Salvage(r io.Reader, c Classifier, each func(Entry)) (*Transcript, error) {
 	var skipped []FormatError
 	var show func(Entry)
@@ -85,12 +87,12 @@ func load(r io.Reader, c Classifier, skip func(FormatError), each func(Entry)) (
 	if err != nil {
 		return nil, err
 	}
-	t.start = t.start.Add(-t.last) // appended entries continue from there
+	t.start = t.start.Add(-t.last) // appended entries continue from the last time in the file
 	return t, nil
 }
 
-// Scan calls do for each entry that Load would load, and keeps none of them. It
-// leaves out an incomplete last line.
+// Scan calls do for each entry in a transcript file, without keeping the
+// entries in memory. It ignores an incomplete last line.
 func Scan(r io.Reader, c Classifier, do func(Entry)) error {
 	err := scan(r, c, func(Header) error { return nil }, do, nil)
 	if errors.Is(err, errTorn) {
@@ -99,11 +101,11 @@ func Scan(r io.Reader, c Classifier, do func(Entry)) error {
 	return err
 }
 
-// errTorn is the error of a file that ends in the middle of a line.
+// errTorn means that a file ends in the middle of a line.
 var errTorn = errors.New("the file ends in the middle of a line")
 
-// scan reads a file. It calls skip for lines that are not entries; with a nil
-// skip it returns the first as an error.
+// scan reads a transcript file. It calls skip for each line that is not an
+// entry. If skip is nil, it returns the first such line as an error.
 func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), skip func(FormatError)) error {
 	in := bufio.NewReaderSize(r, 256<<10)
 	line, err := in.ReadBytes('\n')
@@ -141,7 +143,7 @@ func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), sk
 	}
 }
 
-// readLine appends the next line, with its newline, to buf.
+// readLine appends the next line, including its newline, to buf.
 func readLine(in *bufio.Reader, buf []byte) ([]byte, error) {
 	for {
 		piece, err := in.ReadSlice('\n')
@@ -163,15 +165,15 @@ func decodeHeader(line []byte) (Header, error) {
 	return Header(h), nil
 }
 
-// renumbered maps the Seqs in a file to places in the file, from the first Seq
-// that differs.
+// renumbered maps the Seqs in a file to positions in the file. It starts at the
+// first Seq that differs from its position.
 type renumbered struct {
-	before int // numbers up to this one are places
+	before int // Seqs up to this one equal their positions
 	places map[int]int
 }
 
 func (r *renumbered) at(number, place, ref int) (seq, newRef int) {
-	number = cmp.Or(number, place) // 0 was written by hand
+	number = cmp.Or(number, place) // 0 in a file that was written by hand
 	if r.places == nil && number == place {
 		r.before = number
 		return place, ref
@@ -181,17 +183,18 @@ func (r *renumbered) at(number, place, ref int) (seq, newRef int) {
 	}
 	r.places[number] = place
 	if ref > r.before {
-		ref = r.places[ref] // 0, no reference, if that entry is not there
+		ref = r.places[ref] // 0 (no reference) if that entry is missing
 	}
 	return place, ref
 }
 
-// restore adds an entry of a file, with its time, and returns it as added.
+// restore adds an entry from a file, keeping its time. It returns the added
+// entry.
 func (t *Transcript) restore(e Entry) Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.last = max(t.last, e.At)
-	if t.completes != nil && e.Frame() { // the file may have been written with another Classifier
+	if t.completes != nil && e.Frame() { // another Classifier may have written the file
 		if ref := t.completes(e, t.classes.Frame(e.Source, e.Raw, e.JSON(), nil)); e.Ref == 0 {
 			e.Ref = ref
 		}
@@ -201,16 +204,17 @@ func (t *Transcript) restore(e Entry) Entry {
 	return e
 }
 
-// Decoder reads the lines of a file one by one, for callers that need the place
-// of each line: in a file that is still being written, or to read a part of it.
-// The zero value is not ready: use NewDecoder.
+// Decoder decodes the lines of a transcript file one by one. It is for callers
+// that need the position of each line, for example to follow a file that is
+// still being written, or to read a part of it. Use NewDecoder; the zero value
+// does not work.
 type Decoder struct {
 	d      decoder
 	places renumbered
 	place  int
 }
 
-// NewDecoder returns a decoder for the entries after a header. c is as in
+// NewDecoder returns a decoder for the lines after the header. c is as in
 // Options.
 func NewDecoder(c Classifier) *Decoder {
 	if c == nil {
@@ -219,12 +223,12 @@ func NewDecoder(c Classifier) *Decoder {
 	return &Decoder{d: decoder{classes: c}}
 }
 
-// DecodeHeader reads the first line of a file.
+// DecodeHeader decodes the first line of a transcript file.
 func DecodeHeader(line []byte) (Header, error) { return decodeHeader(line) }
 
-// Next decodes the next line, without its newline, as Load does. The entry's Seq
-// is its place among those read. The error says why the line is not an entry;
-// such a line gets no place.
+// Next decodes the next line, without its newline, in the same way as Load. The
+// entry's Seq is its position among the entries decoded so far. Next returns an
+// error if the line is not an entry; such a line does not count.
 func (d *Decoder) Next(line []byte) (Entry, error) {
 	e, err := d.d.entry(line)
 	if err != nil {
@@ -235,8 +239,8 @@ func (d *Decoder) Next(line []byte) (Entry, error) {
 	return e, nil
 }
 
-// Again decodes a line that Next has read before, as the entry with that Seq. Ref
-// is as in the file.
+// Again decodes a line that Next has decoded before. seq is the Seq that the
+// entry got. Ref is unchanged from the file.
 func (d *Decoder) Again(seq int, line []byte) (Entry, error) {
 	e, err := d.d.entry(line)
 	e.Seq = seq

@@ -11,47 +11,46 @@ import (
 	"sync"
 )
 
-// store keeps the entries: the newest in memory, older ones only on disk. Without
-// a file from the caller it makes a temporary one when memory fills. All its
-// methods except close run under the transcript's lock.
+// store holds the entries: the newest in memory, older ones only on disk. If
+// the caller gave no file, the store creates a temporary one when memory is
+// full. The transcript's lock must be held for all methods except close.
 type store struct {
-	mu     *sync.Mutex // the transcript's
+	mu     *sync.Mutex // the transcript's lock
 	limit  int
 	redact func(Entry) Entry
 
-	count  int     // entries in all
-	recent []block // in memory, oldest first
-	bytes  int     // memory the recent blocks take, roughly
-	old    []span  // on disk only, oldest first
-	cache  block   // the block read back last
-	at     int     // its place in old
-	reads  decoder // decodes entries that are read back
-	ahead  *ahead  // the block after cache; nil if no reader continues
+	count  int     // number of all entries
+	recent []block // blocks in memory, oldest first
+	bytes  int     // approximate memory of the recent blocks
+	old    []span  // blocks that are only on disk, oldest first
+	cache  block   // the block that was read from disk last
+	at     int     // index of this block in old
+	reads  decoder // decodes entries that are read from disk
+	ahead  *ahead  // the block after cache, which is read in advance; nil if entries are not read in order
 
 	disk *disk // nil until needed
-	done bool  // closed: nothing more goes to disk
-	err  error // the first error of the disk
+	done bool  // closed: no more entries go to disk
+	err  error // the first error of writing or reading the disk
 }
 
-// block is a stretch of entries that are written to disk, and read back,
-// together.
+// block is a range of entries that are moved to disk and read from it together.
 type block struct {
 	first   int // Seq of entries[0]
 	entries []Entry
 	bytes   int
-	off     int64 // where its first line begins, if it is in the file
+	off     int64 // offset of its first line in the file, if there is one
 }
 
-// span is the place of a block in the file.
+// span is the position of a block in the file.
 type span struct {
 	first, n int
 	off, end int64
 }
 
 const (
-	blockEntries = 256     // at most, in one block
-	blockBytes   = 1 << 20 // at most, but for the last entry
-	overhead     = 256     // what an entry takes in memory besides its bytes, roughly
+	blockEntries = 256     // maximum number of entries in a block
+	blockBytes   = 1 << 20 // maximum size of a block, apart from its last entry
+	overhead     = 256     // approximate memory for an entry in addition to its bytes
 )
 
 func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
@@ -69,15 +68,15 @@ func (s *store) open(mu *sync.Mutex, h Header, o Options) error {
 	}
 	s.disk = newDisk(f, h, o, mu)
 	if o.Failed != nil {
-		return nil // Failed has been called
+		return nil // Failed has already been called
 	}
 	return s.disk.err()
 }
 
 func (s *store) len() int { return s.count }
 
-// stretch returns entries from seq on: at least one, if there is one, and at most
-// one block. The slice never changes.
+// stretch returns the entries from seq on, up to the end of their block. It
+// returns nil if there is no entry seq. The slice is never modified later.
 func (s *store) stretch(seq int) []Entry {
 	if seq < 1 || seq > s.count {
 		return nil
@@ -96,7 +95,7 @@ func (b block) from(seq int) []Entry {
 	return slices.Clip(b.entries[seq-b.first:])
 }
 
-// add keeps an entry. shown is the same entry under a lens.
+// add stores an entry. shown is the same entry with a lens.
 func (s *store) add(e, shown Entry) {
 	s.count++
 	size := len(e.Raw) + overhead
@@ -125,7 +124,7 @@ func (s *store) add(e, shown Entry) {
 	}
 }
 
-// gather makes the disk keep lines until handOver, which writes them all at
+// gather makes the disk collect lines until handOver, which writes them all at
 // once.
 func (s *store) gather() {
 	if s.writes() {
@@ -144,7 +143,7 @@ func (s *store) handOver() {
 	}
 }
 
-// writes reports whether there is a file that still takes entries.
+// writes reports whether there is a file and it still accepts entries.
 func (s *store) writes() bool { return s.disk != nil && !s.done && s.err == nil }
 
 func (s *store) redacted(e Entry) Entry {
@@ -152,16 +151,16 @@ func (s *store) redacted(e Entry) Entry {
 		return e
 	}
 	r := s.redact(e)
-	r.lens = nil // the lens shows an earlier entry
+	r.lens = nil // the lens still shows the unredacted entry
 	if len(r.Raw) != len(e.Raw) || len(r.Raw) > 0 && &r.Raw[0] != &e.Raw[0] {
 		r.sound = isJSON(r)
 	}
 	return r
 }
 
-// spill drops the older blocks from memory until half of it is free; they are on
-// disk. It keeps the block that grows. It keeps everything if the disk has
-// failed, because memory is then the only place left.
+// spill removes the oldest blocks from memory until half of the memory is free.
+// These blocks are on disk. It keeps the block that is still growing. If the
+// disk has failed, it keeps everything, because memory is the only place left.
 func (s *store) spill() {
 	if s.done || s.err != nil || len(s.recent) < 2 {
 		return
@@ -202,8 +201,8 @@ func (s *store) spill() {
 	s.bytes -= freed
 }
 
-// bring reads a block of old back into memory. If blocks are read in order, it
-// also decodes the next one in advance.
+// bring loads block i of old into cache. If blocks are read in order, it also
+// starts to decode the next one.
 func (s *store) bring(i int) {
 	onward := i == s.at+1
 	next := &ahead{i: i + 1, reads: decoder{classes: s.reads.classes}, done: make(chan struct{})}
@@ -227,17 +226,17 @@ func (s *store) bring(i int) {
 	}
 }
 
-// ahead is a block that is being read in advance.
+// ahead is a block that is read in advance.
 type ahead struct {
-	i     int // in old
+	i     int // index in old
 	reads decoder
 	done  chan struct{}
 	block block
 	err   error
 }
 
-// read reads a block, without the lock. It replaces each unreadable entry by a
-// note that says so.
+// read reads a block from disk, without the lock. It replaces each entry that
+// cannot be read by a note with the error.
 func (s *store) read(p span, d *decoder) (b block, failed error) {
 	b = block{first: p.first, entries: make([]Entry, p.n)}
 	text, err := s.disk.read(p.off, p.end)
@@ -264,7 +263,7 @@ func (s *store) fail(err error) {
 	}
 }
 
-// lastExit returns the entry of the last agent's exit.
+// lastExit returns the entry of the last exit of an agent, or the zero Entry.
 func (s *store) lastExit() Entry {
 	for seq := s.count; seq > 0; seq-- {
 		if e := s.stretch(seq)[0]; e.Source == Process && e.Kind == Exited {
@@ -274,8 +273,8 @@ func (s *store) lastExit() Entry {
 	return Entry{}
 }
 
-// close writes the remaining entries. The file stays open only if entries must be
-// read back from it.
+// close writes the remaining entries. The file stays open only if it has
+// entries that are no longer in memory.
 func (s *store) close() error {
 	s.mu.Lock()
 	d := s.disk
@@ -297,8 +296,7 @@ func (s *store) close() error {
 	return s.err
 }
 
-// note updates the agents, links and places for an entry that is about to be
-// stored.
+// note updates agents, links and places for an entry that will be stored.
 func (t *Transcript) note(e Entry) {
 	t.agents.note(e)
 	t.links.note(e)
@@ -307,7 +305,7 @@ func (t *Transcript) note(e Entry) {
 	}
 }
 
-// Places yields the entries of kind Places, without reading the others.
+// Places yields the entries of kind Places. It does not read the other entries.
 func (t *Transcript) Places() iter.Seq[Entry] {
 	t.mu.Lock()
 	places := t.places
@@ -321,9 +319,10 @@ func (t *Transcript) Places() iter.Seq[Entry] {
 	}
 }
 
-// agents tracks which agents run, so that waiting ends with the last of them.
+// agents tracks which agents are running, because a wait ends when the last
+// agent exits.
 type agents struct {
-	running map[int]struct{} // by connection
+	running map[int]struct{} // set of the connections of running agents
 	exited  bool
 }
 
@@ -343,5 +342,5 @@ func (a *agents) note(e Entry) {
 	}
 }
 
-// gone reports whether an agent has exited and none runs.
+// gone reports whether at least one agent has exited and none is running.
 func (a *agents) gone() bool { return a.exited && len(a.running) == 0 }

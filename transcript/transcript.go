@@ -12,43 +12,45 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Header describes the run a transcript belongs to. It is the first line of
-// the file form.
+// Header describes the run to which a transcript belongs. It is the first line
+// of a transcript file.
 type Header struct {
-	// Format is the version of the file form; 0 means the newest.
+	// Format is the version of the file format; 0 means the newest.
 	Format int
-	// Tool is the name and version of the program that made the transcript.
+	// Tool is the name and version of the program that wrote the transcript.
 	Tool string
-	// Agent and Scenario are the names of the agent and the scenario that ran; both may be empty in a recording.
+	// Agent and Scenario are the names of the agent and of the scenario. Both may
+	// be empty in a recording.
 	Agent, Scenario string
-	// Protocol is the version of the protocol that was offered, as text ("1").
+	// Protocol is the protocol version that the editor offered, as text ("1").
 	Protocol string
 	Seed     int64
-	// Started is when the run began; New sets it if it is zero.
+	// Started is when the run started. If it is zero, New sets it.
 	Started time.Time
 }
 
-// Options of a transcript. The zero value keeps up to 64 MiB of entries in memory
-// and moves older ones to a temporary file.
+// Options are the settings of a transcript. The zero value keeps up to 64 MiB
+// of entries in memory and moves older ones to a temporary file.
 type Options struct {
-	// Path is a file that is written while the transcript grows. It replaces an
-	// existing file. "" writes none.
+	// Path is the path of a file to write while the transcript grows. An existing
+	// file is replaced. If Path is "", no file is written.
 	Path string
-	// File is written instead of a file at Path, and closed with the transcript.
+	// File replaces the file at Path. It is closed together with the transcript.
 	File File
-	// Through writes each entry to the file before Append returns, so that not
-	// even a crash of this process loses one. By default a goroutine hands
-	// entries to the kernel a moment later.
+	// Through writes each entry to the file before Append returns, so that even a
+	// crash of this process loses no entry. By default a goroutine hands entries
+	// to the kernel a moment later.
 	Through bool
-	// Memory is the maximum size in bytes of the entries in memory; older ones
-	// are read back from disk on demand. 0 means 64 MiB.
+	// Memory is the maximum size in bytes of the entries in memory; 0 means 64
+	// MiB. Older entries are read from disk when they are needed.
 	Memory int
-	// Redact is applied to each entry on its way to the disk and in Save. It must
-	// not change its own output. Observers and entries still in memory have the
-	// original. Nil changes nothing.
+	// Redact changes each entry before it is written to disk or by Save. Redacting
+	// a redacted entry must not change it. Observers, and entries that are still
+	// in memory, have the original. If Redact is nil, entries are written
+	// unchanged.
 	Redact func(Entry) Entry
-	// Failed is called with the first error of the file, at once; nothing is
-	// written after that. It must not call the transcript.
+	// Failed is called immediately with the first error of the file. Nothing is
+	// written after that. Failed must not call the transcript.
 	Failed func(error)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -62,9 +64,9 @@ type Transcript struct {
 	header  Header
 	now     func() time.Time
 	start   time.Time
-	lenses  sync.Pool // of *lens
+	lenses  sync.Pool // pool of *lens
 	classes Classifier
-	// completes is called under mu; nil means that only responses complete
+	// completes is called with mu held. If it is nil, only responses complete
 	// requests.
 	completes func(Entry, wire.Frame) int
 
@@ -79,7 +81,7 @@ type Transcript struct {
 	places    []int // Seqs of the entries of kind Places
 	torn      bool
 	skipped   []FormatError
-	imported  string // how a file of another form was read
+	imported  string // how a file in another format was read; "" for a transcript file
 }
 
 // New returns an empty transcript. It returns an error if the file at
@@ -109,16 +111,16 @@ func New(h Header, o Options) (*Transcript, error) {
 // Header returns the description of the run.
 func (t *Transcript) Header() Header { return t.header }
 
-// AppendFrame appends one line that was sent over the wire: raw without its
-// newline, from the Editor or the Agent of connection conn. It parses and
-// classifies the line and finds the request of a response. The transcript keeps
-// raw. size is the length on the wire if raw was cut, else 0.
+// AppendFrame appends one line that was sent over the wire on connection conn.
+// from is Editor or Agent. raw is the line without its newline; the transcript
+// keeps it. If raw was cut, size is the length on the wire, else 0. AppendFrame
+// parses and classifies the line, and finds the request of a response.
 func (t *Transcript) AppendFrame(conn int, from Source, raw []byte, size int) Entry {
 	return t.appendFrame(conn, from, 0, raw, size)
 }
 
-// AppendReceived is AppendFrame for a line that the agent sent on a stream; see
-// Entry.Stream.
+// AppendReceived is like AppendFrame, for a line that the agent sent over a
+// stream. stream is the value of Entry.Stream.
 func (t *Transcript) AppendReceived(conn, stream int, raw []byte, size int) Entry {
 	return t.appendFrame(conn, Agent, stream, raw, size)
 }
@@ -132,8 +134,8 @@ func (t *Transcript) appendFrame(conn int, from Source, stream int, raw []byte, 
 	return t.append(e, true)
 }
 
-// link fills in the fields that come from a frame, and the request that the frame
-// completes.
+// link sets the fields of an entry that come from a frame, including the
+// request that the frame completes.
 func (t *Transcript) link(e *Entry, f wire.Frame) {
 	t.links.fill(e, f, t.classes)
 	if t.completes == nil {
@@ -146,8 +148,9 @@ func (t *Transcript) link(e *Entry, f wire.Frame) {
 	}
 }
 
-// AppendReply is AppendFrame for a line of the agent whose transport knows which
-// frame of the client it answers. The line belongs to the session of that frame.
+// AppendReply is like AppendFrame, for a line of the agent that answers the
+// client's frame ref. The transport knows this. The line belongs to the session
+// of that frame.
 func (t *Transcript) AppendReply(conn, ref int, raw []byte, size int) Entry {
 	e, f := t.classify(conn, Agent, raw, size)
 	t.mu.Lock()
@@ -159,8 +162,8 @@ func (t *Transcript) AppendReply(conn, ref int, raw []byte, size int) Entry {
 	return t.append(e, true)
 }
 
-// AppendFrames appends lines as AppendFrame does, with nothing between them. They
-// reach the kernel in one write.
+// AppendFrames is like AppendFrame for several lines. No other entry comes
+// between them, and they are handed to the kernel in one write.
 func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -173,7 +176,7 @@ func (t *Transcript) AppendFrames(conn int, from Source, lines iter.Seq[[]byte])
 	t.store.handOver()
 }
 
-// classify returns the entry of a line, with a lens that has parsed it.
+// classify returns the entry for a line. Its lens has already parsed the line.
 func (t *Transcript) classify(conn int, from Source, raw []byte, size int) (Entry, wire.Frame) {
 	l := t.lenses.Get().(*lens)
 	e := Entry{Conn: conn, Source: from, Kind: Malformed, Raw: raw, lens: l}
@@ -199,8 +202,8 @@ func (t *Transcript) classify(conn int, from Source, raw []byte, size int) (Entr
 }
 
 // Append appends an entry unchanged, except that the transcript assigns Seq and
-// At. It never fails: if the disk does not take the entry, Err says so and the
-// entry stays in memory. An ID that is not JSON text is taken as the text of a
+// At. It never fails. If writing the file fails, Err returns the error and the
+// entry stays in memory. An ID that is not JSON text is converted to a JSON
 // string.
 func (t *Transcript) Append(e Entry) Entry {
 	e.sound = isJSON(e)
@@ -212,8 +215,8 @@ func (t *Transcript) Append(e Entry) Entry {
 	return t.add(e)
 }
 
-// Event appends an entry that is not a frame. details becomes its Raw, as one
-// JSON object. If details cannot be marshalled, the error becomes Raw instead.
+// Event appends an entry that is not a frame. details is marshaled to a JSON
+// object, which becomes Raw. If that fails, Raw contains the error instead.
 func (t *Transcript) Event(conn int, s Source, k Kind, session string, details any) Entry {
 	raw, err := json.Marshal(details)
 	if err != nil {
@@ -223,9 +226,9 @@ func (t *Transcript) Event(conn int, s Source, k Kind, session string, details a
 	return t.add(Entry{Conn: conn, Source: s, Kind: k, Session: session, Raw: raw, sound: s != Stderr})
 }
 
-// Events appends entries of one kind, with nothing between them, and returns the
-// last. Each of details becomes the Raw of one entry. It must be one JSON object,
-// which is not checked, and belongs to the transcript from then on.
+// Events appends entries of one kind and returns the last one. No other entry
+// comes between them. Each element of details becomes the Raw of one entry. It
+// must be a JSON object, which is not checked, and must not be modified later.
 func (t *Transcript) Events(conn int, s Source, k Kind, session string, details ...[]byte) (last Entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -244,8 +247,9 @@ func (t *Transcript) add(e Entry) Entry {
 	return t.append(e, false)
 }
 
-// append stores an entry and shows it to all observers and waiters. The entry has
-// its own lens; parsed says that the lens has parsed and classified it.
+// append stores an entry and shows it to all observers and waiters. The entry
+// must have its own lens. parsed means that the lens has already parsed and
+// classified the entry.
 func (t *Transcript) append(e Entry, parsed bool) Entry {
 	e.Seq = t.store.len() + 1
 	t.last = max(t.last, t.now().Sub(t.start).Truncate(time.Microsecond))
@@ -290,13 +294,13 @@ func (t *Transcript) Len() int {
 	return t.store.len()
 }
 
-// Format prints the transcript by its length. Without it, a failed assertion
-// would print the fields while goroutines change them.
+// Format implements fmt.Formatter and prints only the length. Otherwise a
+// failed assertion would print the fields while goroutines change them.
 func (t *Transcript) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "transcript of %d entries", t.Len())
 }
 
-// At returns the entry with the given Seq; a zero Entry if there is none.
+// At returns the entry with the given Seq, or the zero Entry if there is none.
 func (t *Transcript) At(seq int) Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -306,12 +310,12 @@ func (t *Transcript) At(seq int) Entry {
 	return Entry{}
 }
 
-// All yields the entries from the first on, including those appended while the
-// loop runs.
+// All yields all entries in order, including those that are appended during the
+// loop.
 func (t *Transcript) All() iter.Seq[Entry] { return t.From(1) }
 
-// From yields the entries from the one with the given Seq on. The loop's body
-// runs without the lock.
+// From yields the entries with the given Seq or a greater one, including those
+// that are appended during the loop. The lock is not held in the loop's body.
 func (t *Transcript) From(seq int) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for next := max(seq, 1); ; {
@@ -342,8 +346,8 @@ func (t *Transcript) Between(first, last int) iter.Seq[Entry] {
 	}
 }
 
-// Shown is All, but yields each entry as observers get it: all viewers share one
-// parse, and the results of JSON and Message must not be kept for the next entry.
+// Shown is like All, but all readers of an entry share one parse, as for
+// observers. The results of JSON and Message must not be kept beyond the entry.
 func (t *Transcript) Shown() iter.Seq[Entry] { return t.shown(1, math.MaxInt) }
 
 // shown is like Between, but all readers of an entry share one parse.
@@ -359,8 +363,8 @@ func (t *Transcript) shown(first, last int) iter.Seq[Entry] {
 	}
 }
 
-// past calls f with the entries from first on, until f returns false. The caller
-// holds the lock.
+// past calls f with the entries from first on, until f returns false. The
+// caller must hold the lock.
 func (t *Transcript) past(first int, f func(Entry) bool) {
 	var l lens
 	for next := first; ; {
@@ -378,9 +382,9 @@ func (t *Transcript) past(first int, f func(Entry) bool) {
 	}
 }
 
-// Observe calls f once for every entry in order, beginning with those already
-// there. f runs under the transcript's lock: it must be quick and must not call
-// the transcript.
+// Observe calls f once for every entry, in order. It starts with the entries
+// that already exist. f is called with the transcript's lock held: it must be
+// fast and must not call the transcript.
 func (t *Transcript) Observe(f func(Entry)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -391,7 +395,7 @@ func (t *Transcript) Observe(f func(Entry)) {
 	t.observers = append(t.observers, f)
 }
 
-// Err returns the first error of the file or of the store, nil if there is none.
+// Err returns the first error of writing or reading the file, or nil.
 func (t *Transcript) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -401,7 +405,7 @@ func (t *Transcript) Err() error {
 	return t.store.err
 }
 
-// InMemory reports whether all entries are in memory, so that Save does not need
+// InMemory reports whether all entries are in memory. Save then does not read
 // the file.
 func (t *Transcript) InMemory() bool {
 	t.mu.Lock()
@@ -409,25 +413,27 @@ func (t *Transcript) InMemory() bool {
 	return len(t.store.old) == 0
 }
 
-// Torn reports whether the loaded file ended in the middle of a line, for example
-// after a crash. That line is not an entry.
+// Torn reports whether the loaded file ended in the middle of a line, for
+// example after a crash. The incomplete line is not an entry.
 func (t *Transcript) Torn() bool { return t.torn }
 
-// Skipped returns the lines of the loaded file that Salvage left out.
+// Skipped returns the lines of the loaded file that Salvage skipped.
 func (t *Transcript) Skipped() []FormatError { return t.skipped }
 
-// Imported sets the sentence that says how a file of another form was read.
+// Imported records that the transcript was read from a file in another format.
+// as is a sentence that describes how.
 func (t *Transcript) Imported(as string) { t.imported = as }
 
-// ImportedAs returns the sentence set by Imported; "" for a transcript of this
-// program.
+// ImportedAs returns the sentence that Imported recorded. It returns "" for a
+// transcript file of this program.
 func (t *Transcript) ImportedAs() string { return t.imported }
 
-// Skip adds lines to the result of Skipped. Readers of other file formats call it.
+// Skip adds lines to the result of Skipped. Readers of other formats call it.
 func (t *Transcript) Skip(lines ...FormatError) { t.skipped = append(t.skipped, lines...) }
 
-// Close writes the pending entries to the file and closes it. Entries stay
-// readable; entries appended later are kept in memory only.
+// Close writes the pending entries to the file and closes the file. Entries can
+// still be read and appended; entries that are appended later are only in
+// memory.
 func (t *Transcript) Close() error {
 	t.mu.Lock()
 	besides := t.besides

@@ -18,15 +18,16 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Address is the URL of a server. It may begin with $PRINTED, the URL that the
-// server prints, or with ws:$PRINTED for a WebSocket at that URL.
+// Address is the URL of a server. It may begin with $PRINTED, which is replaced
+// by the URL that the server prints. It may also begin with ws:$PRINTED, which
+// is a WebSocket at that URL.
 type Address string
 
-// Client returns an HTTP client that keeps cookies, as browsers do. It follows no
-// redirect, because that could lead a whole conversation to another host. dial
-// makes its connections; nil is the usual way.
+// Client returns an HTTP client that keeps cookies, as browsers do. It does not
+// follow redirects, because these could lead a whole conversation to another
+// host. dial makes its connections; nil selects the default.
 func Client(dial func(ctx context.Context, network, address string) (net.Conn, error)) *http.Client {
-	cookies, _ := cookiejar.New(nil) // never fails
+	cookies, _ := cookiejar.New(nil) // cookiejar.New never fails
 	return &http.Client{
 		Jar: cookies,
 		Transport: &http.Transport{
@@ -39,9 +40,10 @@ func Client(dial func(ctx context.Context, network, address string) (net.Conn, e
 
 var printedURL = lazy.Regexp(`(?:http|ws)s?://[A-Za-z0-9.:\[\]_-]+(?:/[^\s"'<>\x1b]*)?[\s"'<>\x1b]`)
 
-// Find waits until the URL is known and a server listens there, as long as a
-// server may need to start. If ours is false, the server is not ours and must
-// listen already. t is the transcript with the server's output.
+// Find waits until the URL is known and a server listens there, for as long as
+// a server may need to start. If ours is false, acp-test did not start the
+// server, so the server must already be listening. t is the transcript that
+// contains the server's output.
 func (a Address) Find(ctx context.Context, t *transcript.Transcript, conn int, ours bool) (*url.URL, error) {
 	at, err := a.printed(ctx, t, conn)
 	if err != nil {
@@ -54,7 +56,7 @@ func (a Address) Find(ctx context.Context, t *transcript.Transcript, conn int, o
 	return u, listening(ctx, t, u, ours)
 }
 
-// printed returns the URL, with $PRINTED replaced by the address that the server
+// printed returns the URL. It replaces $PRINTED by the address that the server
 // prints.
 func (a Address) printed(ctx context.Context, t *transcript.Transcript, conn int) (string, error) {
 	if !strings.Contains(string(a), "$PRINTED") {
@@ -87,8 +89,8 @@ func (a Address) printed(ctx context.Context, t *transcript.Transcript, conn int
 	return strings.Replace(found, "//0.0.0.0:", "//127.0.0.1:", 1) + rest, nil
 }
 
-// listening waits until a connection can be made. It has to try, because no event
-// announces that.
+// listening waits until the server accepts connections. It has to try
+// repeatedly, because no event announces this.
 func listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours bool) error {
 	usual := map[string]string{"https": "443", "wss": "443"}[u.Scheme]
 	host := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), usual, "80"))
@@ -115,11 +117,13 @@ func listening(ctx context.Context, t *transcript.Transcript, u *url.URL, ours b
 	}
 }
 
-// Authorities is the environment variable that names a file with the certificates
-// of trusted authorities. The TLS library reads it, but not on macOS and Windows.
+// Authorities is the environment variable that names a file with the
+// certificates of trusted authorities. The TLS library reads it, except on
+// macOS and Windows.
 const Authorities = "SSL_CERT_FILE"
 
-// shakesHands does the TLS handshake with the server of u over c, closes c, and returns the error of the handshake.
+// shakesHands performs the TLS handshake with the server of u over c. It closes
+// c and returns the error of the handshake.
 func shakesHands(ctx context.Context, c net.Conn, u *url.URL) error {
 	defer c.Close()
 	err := tls.Client(c, &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}).HandshakeContext(ctx)

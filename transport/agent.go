@@ -19,60 +19,55 @@ import (
 
 // Errors of calls that need a running agent.
 var (
-	// ErrExited is returned for a frame that was not sent because the agent
-	// had exited.
+	// ErrExited means that a frame was not sent because the agent had exited.
 	ErrExited = process.ErrExited
-	// ErrStdinClosed is returned for a frame that was not sent because the
-	// agent's input was already closed.
+	// ErrStdinClosed means that a frame was not sent because the agent's input was already closed.
 	ErrStdinClosed = errors.New("the agent's stdin is closed")
-	// ErrNoProcess is returned for calls that need a process of the agent.
+	// ErrNoProcess means that a call needs a process of the agent, but the agent has none on this machine.
 	ErrNoProcess = errors.New("the agent has no process here")
 )
 
-// Exit says how an agent ended.
+// Exit describes how an agent ended.
 type Exit = process.Exit
 
-// Process is an agent that runs as a process, to be signalled and killed.
+// Process is the process of an agent. It can be signalled and killed.
 type Process = process.Process
 
-// ProcessInfo is a process of an agent's tree.
+// ProcessInfo describes a process in an agent's process tree.
 type ProcessInfo = process.Info
 
-// Shutdown says how an agent was ended.
+// Shutdown describes how an agent was stopped.
 type Shutdown struct {
 	Exit Exit
-	// Steps are the steps of Stop that were taken, in order: "stdin-closed",
-	// "SIGTERM", "SIGKILL"; for a server "terminated", "SIGTERM" to its group,
-	// "SIGKILL"; for an agent without a process "stdin-closed", "closed". It is
-	// empty if the agent had exited before.
+	// Steps lists the steps that Stop took, in order. For a process with a pipe they are "stdin-closed", "SIGTERM" and
+	// "SIGKILL". For a server they are "terminated", "SIGTERM" (to its group) and "SIGKILL". For an agent without a
+	// process they are "stdin-closed" and "closed". Steps is empty if the agent had already exited.
 	Steps []string
-	// Survivors are the processes that outlived the agent. They have been
-	// killed.
+	// Survivors lists the processes that outlived the agent. Stop has killed them.
 	Survivors []ProcessInfo
 	Took      time.Duration
 }
 
-// Options of an agent. The zero value is an agent without a process.
+// Options are the settings of an agent. The zero value is for an agent without a process.
 type Options struct {
-	// Process is the agent's running process; nil if it has none on this machine.
+	// Process is the agent's running process, or nil if it has none on this machine.
 	Process Process
-	// Logs are the lines that the process writes in addition to its frames.
+	// Logs are the outputs of the process in addition to its frames, such as stderr.
 	Logs []io.ReadCloser
-	// Server says that the process serves any connection and does not end with
-	// its input, so Stop sends SIGTERM at once.
+	// Server means that the process accepts any connection and does not end with its input. Stop therefore sends SIGTERM
+	// immediately.
 	Server bool
-	// RunID names the run that processes belong to. "" makes one up.
+	// RunID identifies the run to which the processes belong. If it is "", New generates one.
 	RunID string
-	// Grace is the time for each step of Stop; 0 means 2 s.
+	// Grace is the timeout of each step of Stop; 0 means 2 s.
 	Grace time.Duration
-	// Through wraps the transport, to put something between it and the editor;
-	// nil leaves it alone.
+	// Through wraps the transport, to insert something between the agent and the editor. nil leaves the transport
+	// unchanged.
 	Through func(Transport) Transport
 }
 
-// Agent is one running agent: its transport, its process if it has one, and the
-// transcript of its frames. All methods may be called from any goroutine. An
-// Agent must be ended with Stop.
+// Agent is one running agent: its transport, its process if it has one, and the transcript of its frames. All methods
+// may be called from any goroutine. The caller must call Stop.
 type Agent struct {
 	t         *transcript.Transcript
 	conn      int
@@ -80,33 +75,33 @@ type Agent struct {
 	o         Options
 
 	jobs   chan *job
-	ended  <-chan struct{} // the agent itself has ended
-	exited chan struct{}   // the agent and all its descendants have ended
+	ended  <-chan struct{} // closed when the agent's own process has ended
+	exited chan struct{}   // closed when the agent and all its descendants have ended
 
-	deaf atomic.Bool // the agent's output is not read any more
+	deaf atomic.Bool // the agent's output is no longer read
 
 	mu          sync.Mutex
 	stdinClosed bool
 	shape       Shape
-	held        []heldFrame // coalesced, not yet written
+	held        []heldFrame // frames of a coalescing shape that are not written yet
 	pace        Pace
-	paused      chan struct{} // closed by ResumeReading; nil while nothing is paused
-	ends        []func()      // functions that Stop calls once the agent is gone
+	paused      chan struct{} // closed by ResumeReading; nil while reading is not paused
+	ends        []func()      // functions that Stop calls after the agent has ended
 	exit        Exit
 	survivors   []ProcessInfo
 	stopped     chan struct{}
 	shutdown    Shutdown
 
-	receiving sync.Mutex // held while the receiver is called
+	receiving sync.Mutex // locked while the receiver is called
 	receive   func(transcript.Entry)
-	early     []int // Seqs of frames that came before the receiver
+	early     []int // Seqs of frames that came before there was a receiver
 	readAll   chan struct{}
 }
 
-// defaultGrace is the default time for each step of Stop.
+// defaultGrace is the default timeout of each step of Stop.
 const defaultGrace = 2 * time.Second
 
-// New takes over a transport as connection conn of the run whose log is t.
+// New returns an agent with a transport. It is connection conn of the run with transcript t.
 func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Agent {
 	o.Grace, o.RunID = cmp.Or(max(o.Grace, 0), defaultGrace), cmp.Or(o.RunID, process.NewRunID())
 	if o.Through != nil {
@@ -131,7 +126,7 @@ func New(t *transcript.Transcript, conn int, transport Transport, o Options) *Ag
 	return a
 }
 
-// waitForEnd logs the end of the agent, after all its output.
+// waitForEnd waits for the end of the agent, and logs it after all of the agent's output.
 func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	exit, survivors := Exit{Code: -1, Closed: true}, []ProcessInfo(nil)
 	if a.o.Process != nil {
@@ -140,9 +135,8 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 		<-a.readAll
 	}
 	a.SetPace(Pace{})
-	// Read the remaining output before logging the exit. The processes that
-	// hold the other ends are dead, so end of file comes soon. A process that
-	// could not be killed must not block the run, hence the timer.
+	// Read the remaining output before logging the exit. The processes that hold the other ends are dead, so the end of
+	// the file comes soon. The timer is needed because a process that could not be killed must not block the run.
 	a.ResumeReading()
 	abandon := func() {
 		a.transport.Close()
@@ -169,7 +163,7 @@ func (a *Agent) waitForEnd(readers *sync.WaitGroup) {
 	close(a.exited)
 }
 
-// PID returns the agent's process id; 0 for an agent without its own process.
+// PID returns the agent's process id, or 0 if the agent has no process of its own.
 func (a *Agent) PID() int {
 	if a.o.Process == nil {
 		return 0
@@ -177,26 +171,26 @@ func (a *Agent) PID() int {
 	return a.o.Process.PID()
 }
 
-// HasProcess reports whether the agent can be signalled and killed.
+// HasProcess reports whether the agent has a process that can be signalled and killed.
 func (a *Agent) HasProcess() bool { return a.o.Process != nil }
 
-// Conn returns the number of this agent in its run.
+// Conn returns the number of this agent's connection in its run.
 func (a *Agent) Conn() int { return a.conn }
 
-// RunID returns the name of the run that the agent's processes belong to.
+// RunID returns the id of the run to which the agent's processes belong.
 func (a *Agent) RunID() string { return a.o.RunID }
 
-// Transport returns the transport that the agent was made with.
+// Transport returns the agent's transport, including any wrapper.
 func (a *Agent) Transport() Transport { return a.transport }
 
 // Transcript returns the log of the run.
 func (a *Agent) Transcript() *transcript.Transcript { return a.t }
 
-// Exited returns a channel that is closed when the agent and its descendants are
-// gone and all their output is in the transcript.
+// Exited returns a channel that is closed when the agent and its descendants have ended and all their output is in
+// the transcript.
 func (a *Agent) Exited() <-chan struct{} { return a.exited }
 
-// Exit returns how the agent ended. ok is false while it runs.
+// Exit returns how the agent ended. ok is false while it is running.
 func (a *Agent) Exit() (exit Exit, ok bool) {
 	if !done(a.exited) {
 		return Exit{}, false
@@ -214,8 +208,8 @@ func done(ch <-chan struct{}) bool {
 	}
 }
 
-// within reports whether a channel is closed within d, or before ctx ends. Time in which processes of this machine
-// waited for a processor does not count, up to three times d.
+// within waits for a channel to be closed, until d has passed or ctx ends, and reports whether the channel is closed.
+// Time in which processes of this machine waited for a processor does not count, up to three times d.
 func within(ctx context.Context, ch <-chan struct{}, d time.Duration) bool {
 	began, before := time.Now(), process.Starved()
 	for left := d; left > 0 && !done(ch); left = min(d+process.Starved()-before, 4*d) - time.Since(began) {
@@ -229,9 +223,8 @@ func within(ctx context.Context, ch <-chan struct{}, d time.Duration) bool {
 	return done(ch)
 }
 
-// Descendants lists the living processes of the agent's tree except the agent
-// itself; after the exit, those that outlived it. An agent without a process has
-// none.
+// Descendants lists the running processes of the agent's tree, without the agent itself. After the agent's exit, it
+// lists those that outlived the agent. It returns nil for an agent without a process.
 func (a *Agent) Descendants() []ProcessInfo {
 	if _, gone := a.Exit(); gone {
 		return a.survivors
@@ -242,16 +235,15 @@ func (a *Agent) Descendants() []ProcessInfo {
 	return a.o.Process.Descendants()
 }
 
-// Footprint returns the sum of the resources that the agent's processes hold. ok
-// is false if it is unknown: the agent has no process here, or this is not Linux.
+// Footprint returns the total resources that the agent's processes use. ok is false if that is unknown, because the
+// agent has no process on this machine or the system is not Linux.
 func (a *Agent) Footprint() (sum process.Footprint, ok bool) {
 	pids := append(lists.Map(a.Descendants(), func(d ProcessInfo) int { return d.PID }), a.PID())
 	return process.FootprintOf(slices.DeleteFunc(pids, func(pid int) bool { return pid == 0 }))
 }
 
-// Busy reports whether a thread of the agent's tree runs or waits for a processor
-// or a disk, so that more output may come. It is false without a process, after
-// the exit, and on systems other than Linux.
+// Busy reports whether a thread of the agent's process tree is running or is waiting for a processor or a disk. More
+// output may then come. It is false without a process, after the exit, and on systems other than Linux.
 func (a *Agent) Busy() bool {
 	if _, gone := a.Exit(); gone || a.o.Process == nil {
 		return false
@@ -259,12 +251,12 @@ func (a *Agent) Busy() bool {
 	return process.Busy(a.PID())
 }
 
-// CloseStdin closes the agent's input, as an editor that quits does. It writes
-// held frames first. A blocked write ends with an error.
+// CloseStdin closes the agent's input, as an editor that quits does. It first writes frames that are held back. A
+// blocked write then returns an error.
 func (a *Agent) CloseStdin() { a.closeStdin(closing{Act: true}) }
 
-// closing has the details of an entry stdin-closed. Act says that stdin was closed
-// before the end of the run, when the agent may have been working.
+// closing has the details of a stdin-closed entry. Act means that stdin was closed before the end of the run, when
+// the agent may have been working.
 type closing struct {
 	Act bool `json:"act,omitempty"`
 }
@@ -272,7 +264,7 @@ type closing struct {
 func (a *Agent) closeStdin(why closing) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	_ = a.Flush(ctx) // ignore the error: a blocked pipe is closed anyway
+	_ = a.Flush(ctx) // ignore the error: a blocked pipe is closed in any case
 	a.mu.Lock()
 	was := a.stdinClosed
 	a.stdinClosed = true
@@ -283,7 +275,7 @@ func (a *Agent) closeStdin(why closing) {
 	}
 }
 
-// Signal sends a signal to the agent's own process only.
+// Signal sends a signal to the agent's own process, but not to its descendants.
 func (a *Agent) Signal(s syscall.Signal) error {
 	if _, gone := a.Exit(); gone {
 		return ErrExited
@@ -294,7 +286,7 @@ func (a *Agent) Signal(s syscall.Signal) error {
 	return signal(a.t, a.conn, a.o.Process, s, false)
 }
 
-// signal logs and sends a signal.
+// signal logs a signal and sends it.
 func signal(t *transcript.Transcript, conn int, p Process, s syscall.Signal, group bool) error {
 	t.Event(conn, transcript.Process, transcript.Signalled, "", signalled{Signal: process.SignalName(s), Group: group})
 	if err := p.Signal(s, group); err != nil {
@@ -306,13 +298,12 @@ func signal(t *transcript.Transcript, conn int, p Process, s syscall.Signal, gro
 type signalled struct {
 	Signal string `json:"signal"`
 	Group  bool   `json:"group,omitempty"`
-	// Server says that the signal is a server's normal end, as the end of input
-	// is for other agents.
+	// Server means that the signal is the normal way to stop a server, like the end of input for other agents.
 	Server bool `json:"server,omitempty"`
 }
 
-// Kill ends the agent and its whole tree with SIGKILL, without waiting. For an
-// agent without a process it ends the connection.
+// Kill sends SIGKILL to the agent and its whole process tree, without waiting. For an agent without a process, it
+// closes the connection.
 func (a *Agent) Kill() {
 	if _, gone := a.Exit(); gone {
 		return
@@ -326,23 +317,19 @@ func (a *Agent) Kill() {
 	a.o.Process.Kill()
 }
 
-// Cut is Kill for an agent that sends too much: it also stops reading from the
-// agent.
+// Cut kills an agent that sends too much, like Kill. It also stops reading the agent's output.
 func (a *Agent) Cut() {
 	a.deaf.Store(true)
 	a.Kill()
 }
 
-// WasCut reports whether Cut was called. The editor then answers no more
-// requests.
+// WasCut reports whether Cut was called. The editor then answers no more requests.
 func (a *Agent) WasCut() bool { return a.deaf.Load() }
 
-// Stop ends the agent. It closes stdin, sends SIGTERM to the agent's process
-// group if it still runs after the grace period, and SIGKILL to the whole tree
-// after another one. When ctx ends, it sends SIGKILL at once. For an agent
-// without a process it ends the connection instead of sending signals. Each step
-// is an entry. Stop returns when nothing of the agent is left; further calls
-// return the same.
+// Stop stops the agent. It first closes stdin. If the agent still runs after the grace period, Stop sends SIGTERM to
+// the agent's process group. After another grace period, it sends SIGKILL to the whole tree. When ctx ends, it sends
+// SIGKILL immediately. For an agent without a process, Stop closes the connection instead of sending signals. Each
+// step is logged. Stop returns when no process of the agent is left. Later calls return the same result.
 func (a *Agent) Stop(ctx context.Context) Shutdown {
 	a.mu.Lock()
 	if a.stopped != nil {
@@ -392,14 +379,14 @@ func (a *Agent) Stop(ctx context.Context) Shutdown {
 	return s
 }
 
-// AtEnd makes Stop call f once the agent is gone, before it returns.
+// AtEnd makes Stop call f after the agent has ended, before Stop returns.
 func (a *Agent) AtEnd(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ends = append(a.ends, f)
 }
 
-// note is a note of the agent's reader: the details of a transcript.Noted.
+// note is a note about the agent's connection: the details of a transcript.Noted entry.
 type note struct {
 	Code    string `json:"code"`
 	Text    string `json:"text"`
@@ -408,7 +395,7 @@ type note struct {
 
 func (a *Agent) note(n note) { a.t.Event(a.conn, transcript.Note, transcript.Noted, "", n) }
 
-// Format prints the agent by its connection and process.
+// Format implements fmt.Formatter and prints only the agent's connection and process id.
 func (a *Agent) Format(s fmt.State, _ rune) {
 	fmt.Fprintf(s, "agent %d (pid %d)", a.conn, a.PID())
 }

@@ -1,14 +1,16 @@
 package transport
 
-// holder is a Process that can be paused. A process of the system is stopped with
-// its group; for an agent within this process, only its input waits.
+// holder is a Process that can be paused. A process of the system is stopped
+// together with its group. For an agent within this process, only reads of its
+// input wait.
 type holder interface {
 	Hold() error
 	GoOn() error
 }
 
-// Hold pauses the agent until goOn is called; the agent then finds everything
-// done meanwhile at once. For an agent without a process it returns ErrNoProcess.
+// Hold pauses the agent until goOn is called. The agent then finds everything
+// that was done in between at once. If the agent cannot be paused, Hold returns
+// ErrNoProcess.
 func (a *Agent) Hold() (goOn func() error, err error) {
 	if _, gone := a.Exit(); gone {
 		return nil, ErrExited
@@ -27,13 +29,13 @@ func (a *Agent) Hold() (goOn func() error, err error) {
 	}, nil
 }
 
-// Hold makes the agent's reads wait.
+// Hold makes the agent's reads wait until GoOn is called.
 func (l *local) Hold() error { l.in.hold(true); return nil }
 
-// GoOn ends Hold.
+// GoOn lets the agent's reads continue.
 func (l *local) GoOn() error { l.in.hold(false); return nil }
 
-// hold makes reads wait until it is called with false.
+// hold makes reads wait if held is true, and lets them continue if it is false.
 func (m *memory) hold(held bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,13 +12,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Lend returns an agent whose process other connections use before and after it.
-// It is connection conn of the run whose log is t. find gets the first frame. It
-// returns a process that has answered the same frame before or was just started,
-// and the number of its earlier connections. back gets the process when the
-// connection ends. fit is false if this connection left something open, so that
-// the next one would find the process in another state. back is not called if
-// find failed. through is as in Command.
+// Lend returns an agent whose process also serves other connections, before and
+// after this one. It is connection conn of the run with transcript t. find is
+// called with the first frame. It returns a process that has answered the same
+// frame before or was just started, and the number of its earlier connections.
+// back gets the process when the connection ends, unless find failed. fit is
+// false if this connection left something open, so that the next one would find
+// the process in another state. through is as in Command.
 func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared, before int, err error),
 	back func(s *Shared, fit bool), through func(Transport) Transport) *Agent {
 	l := &lease{t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
@@ -38,37 +38,38 @@ type party struct {
 	id   wire.ID
 }
 
-// lease is a connection to a shared process: a Transport and a Process.
+// lease is a connection to a shared process. It implements Transport and
+// Process.
 type lease struct {
 	t    *transcript.Transcript
 	conn int
 	find func(first []byte) (*Shared, int, error)
 	back func(s *Shared, fit bool)
 
-	bound chan struct{} // closed when shared is set
-	want  chan struct{} // the reader is ready for a line
+	bound chan struct{} // closed when the process was found
+	want  chan struct{} // receives when the reader is ready for a line
 	lines chan wire.Line
-	again chan wire.Line // the answer to the first frame, given again
+	again chan wire.Line // the stored answer to the first frame
 	over  chan struct{}  // closed when the connection ends
-	ended chan struct{}  // closed when the process was given back, or ended
+	ended chan struct{}  // closed when the process was returned or has ended
 	last  chan struct{}  // closed when the process has written its last line
 	once  sync.Once
 	left  sync.Once
 
 	stderr    *memory
 	shared    *Shared
-	former    map[string]bool // sessions of earlier connections
+	former    map[string]bool // sessions of earlier connections of the process
 	exit      Exit
 	survivors []ProcessInfo
 
 	mu     sync.Mutex
-	open   map[party]string // the methods of requests without an answer
-	spoke  map[string]bool  // the sessions of its frames
+	open   map[party]string // the methods of unanswered requests
+	spoke  map[string]bool  // the sessions in this connection's frames
 	garble bool             // a line that is not a frame was sent or received
 }
 
 // wanted waits until the reader is ready for a line. It returns false if the
-// connection ends.
+// connection ends first.
 func (l *lease) wanted() bool {
 	select {
 	case <-l.want:
@@ -78,14 +79,14 @@ func (l *lease) wanted() bool {
 	}
 }
 
-// note tracks open requests and sessions. It reports whether the frame is for
-// this connection. An agent's late frame for a session of an earlier connection
-// is not.
+// note tracks open requests and sessions, and reports whether the frame belongs
+// to this connection. It returns false for a late frame of the agent in a
+// session of an earlier connection.
 func (l *lease) note(from transcript.Source, line []byte) bool {
 	f := l.shared.frame(from, line)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	method, asked := f.Method, party{transcript.Agent, f.ID} // a response answers a request of the other side
+	method, asked := f.Method, party{transcript.Agent, f.ID} // a response belongs to a request of the other side
 	if from == transcript.Agent {
 		asked.from = transcript.Editor
 	}
@@ -114,8 +115,8 @@ func (l *lease) note(from transcript.Source, line []byte) bool {
 	return true
 }
 
-// bind finds a process for the first frame. done says that the process has
-// answered this frame before.
+// bind finds a process for the first frame. done reports whether the process
+// has answered this frame before.
 func (l *lease) bind(first []byte) (done bool, err error) {
 	s, before, err := l.find(bytes.TrimRight(first, "\n"))
 	if err != nil {
@@ -150,7 +151,7 @@ func (l *lease) bind(first []byte) (done bool, err error) {
 	return answer != nil, nil
 }
 
-// taken reports whether a process was found.
+// taken reports whether a process was found for this connection.
 func (l *lease) taken() bool { return done(l.bound) }
 
 func (l *lease) Send(b []byte) (waited bool, err error) {
@@ -176,7 +177,7 @@ func (l *lease) Receive() (wire.Line, error) {
 	case <-l.bound:
 	}
 	select {
-	case line := <-l.again: // which was there before
+	case line := <-l.again: // the stored answer
 		return line, nil
 	default:
 	}
@@ -196,8 +197,8 @@ func (l *lease) Receive() (wire.Line, error) {
 	return wire.Line{}, io.EOF
 }
 
-// CloseSend ends the connection and gives the process back. If the process has
-// ended, its earlier output is still read.
+// CloseSend ends the connection and returns the process. If the process has
+// already ended, its remaining output is still read.
 func (l *lease) CloseSend() error {
 	if !l.taken() || !done(l.shared.process.Ended()) {
 		l.end(true)
@@ -205,7 +206,7 @@ func (l *lease) CloseSend() error {
 	return nil
 }
 
-// Close ends the connection and makes the process unfit for another one.
+// Close ends the connection and marks the process as unfit for another one.
 func (l *lease) Close() error {
 	l.end(false)
 	return nil
@@ -234,7 +235,7 @@ func (l *lease) end(fit bool) {
 	})
 }
 
-// leave records how the process ended, as far as this connection knows.
+// leave records how the process ended, as far as this connection can know.
 func (l *lease) leave(exit Exit, left []ProcessInfo) {
 	l.left.Do(func() {
 		l.exit, l.survivors = exit, left
@@ -249,8 +250,8 @@ func (l *lease) Unread() (n int, ok bool) {
 	return l.shared.transport.Unread()
 }
 
-// Drained returns the answer of the shared transport. It is exact, because read waits
-// for a reader before it receives.
+// Drained returns the result of the shared transport's Drained. It is exact,
+// because the shared process is read only when a reader is waiting.
 func (l *lease) Drained() (done <-chan struct{}, ok bool) {
 	if !l.taken() {
 		return nil, false
@@ -265,10 +266,10 @@ func (l *lease) PID() int {
 	return l.shared.process.PID()
 }
 
-// Signal returns ErrNoProcess, because others use the process too.
+// Signal returns ErrNoProcess, because other connections use the process too.
 func (l *lease) Signal(syscall.Signal, bool) error { return ErrNoProcess }
 
-// Kill ends the process, and so the connection.
+// Kill kills the process, which also ends the connection.
 func (l *lease) Kill() {
 	if l.taken() {
 		l.shared.process.Kill()

@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// memory is a pipe within this process that behaves like the kernel's. It buffers
-// 64 KiB, and a writer blocks when it is full. After the read end is closed,
-// writes fail. After the write end is closed, the reader gets the rest.
+// memory is a pipe within this process that behaves like a pipe of the kernel.
+// It buffers 64 KiB; a writer blocks while the buffer is full. After the read
+// end is closed, writes fail. After the write end is closed, reads return the
+// rest.
 type memory struct {
 	mu         sync.Mutex
 	cond       *sync.Cond
@@ -16,8 +17,8 @@ type memory struct {
 	readClosed bool
 	ended      bool
 	held       bool            // reads wait even if bytes are available
-	asked      []chan struct{} // by Drained, closed when a reader finds nothing
-	waiting    int             // reads that found nothing
+	asked      []chan struct{} // channels of Drained, closed when a read finds no bytes
+	waiting    int             // number of reads that are waiting for bytes
 }
 
 const memorySize = 64 << 10
@@ -29,7 +30,7 @@ func newMemory() *memory {
 	return m
 }
 
-// Read reads the available bytes, or waits for some.
+// Read reads the available bytes. If there are none, it waits.
 func (m *memory) Read(b []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,13 +53,13 @@ func (m *memory) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Write writes all of b.
+// Write writes all of b. It waits while the pipe is full.
 func (m *memory) Write(b []byte) (int, error) {
 	n, _, err := m.write(b)
 	return n, err
 }
 
-// Send writes all of b and reports whether the pipe was full meanwhile.
+// Send writes all of b. waited reports whether the pipe was full in between.
 func (m *memory) Send(b []byte) (waited bool, err error) {
 	_, waited, err = m.write(b)
 	return waited, err
@@ -88,15 +89,15 @@ func (m *memory) write(b []byte) (n int, waited bool, err error) {
 	}
 }
 
-// Unread returns how many bytes were written but not read.
+// Unread returns the number of bytes that were written but not read.
 func (m *memory) Unread() (n int, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.buf), true
 }
 
-// Drained returns a channel that is closed when the pipe's current content has
-// been read and the reader has come back for more, or when the pipe is closed.
+// Drained returns a channel that is closed when the current content of the pipe
+// has been read and the reader waits for more, or when the pipe is closed.
 func (m *memory) Drained() (done <-chan struct{}, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -106,7 +107,8 @@ func (m *memory) Drained() (done <-chan struct{}, ok bool) {
 	return c, true
 }
 
-// drained signals the waiters once a reader waits for bytes that have not come.
+// drained closes the channels of Drained if the pipe is empty and a reader is
+// waiting, or the pipe is closed.
 func (m *memory) drained() {
 	if len(m.buf) > 0 || m.waiting == 0 && !m.ended && !m.readClosed {
 		return
@@ -117,13 +119,14 @@ func (m *memory) drained() {
 	m.asked = nil
 }
 
-// Close ends the writing side.
+// Close closes the write end.
 func (m *memory) Close() error { return m.change(func() { m.ended = true }) }
 
-// CloseRead ends the reading side.
+// CloseRead closes the read end.
 func (m *memory) CloseRead() error { return m.change(func() { m.readClosed, m.buf = true, nil }) }
 
-// change changes the state of the pipe and wakes those who wait for a change.
+// change changes the state of the pipe and wakes all blocked readers and
+// writers.
 func (m *memory) change(do func()) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,30 +14,31 @@ import (
 )
 
 // Pace is how long an editor takes to read a line and to answer a request. Each
-// function is called for every line or request; nil means no time. A function is
-// called by one goroutine at a time.
+// function is called for every line or request; nil means no delay. A function
+// is never called by two goroutines at once.
 type Pace struct {
-	// Read returns the time to wait before the agent's next line is read.
+	// Read returns the delay before the agent's next line is read.
 	Read func() time.Duration
-	// Answer returns the time to wait before a request of the agent is answered.
-	// It does not apply to a permission with its own delay.
+	// Answer returns the delay before a request of the agent is answered. It does
+	// not apply to a permission request that has a delay of its own.
 	Answer func() time.Duration
 }
 
-// SetPace sets the pace from now on. The output of an agent that has ended is
-// read at once.
+// SetPace sets the pace for future lines and requests. The output of an agent
+// that has ended is read without delay.
 func (a *Agent) SetPace(p Pace) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.pace = p
 }
 
-// AnswerDelay returns how long to wait before a request is answered.
+// AnswerDelay returns the delay before the next answer to a request.
 func (a *Agent) AnswerDelay() time.Duration {
 	return a.delay(func(p Pace) func() time.Duration { return p.Answer })
 }
 
-// delay returns the time from one function of the pace.
+// delay calls one function of the pace and returns its result. It returns 0 if
+// the function is nil.
 func (a *Agent) delay(of func(Pace) func() time.Duration) time.Duration {
 	a.mu.Lock()
 	f := of(a.pace)
@@ -49,8 +50,8 @@ func (a *Agent) delay(of func(Pace) func() time.Duration) time.Duration {
 }
 
 // Receive makes f the only receiver of the agent's frames. f gets each frame
-// once, in order, beginning with those already there. It runs in the goroutine
-// that reads and must not wait for another frame.
+// once, in order, including those that came before. It is called in the
+// goroutine that reads, so it must not wait for another frame.
 func (a *Agent) Receive(f func(transcript.Entry)) {
 	a.receiving.Lock()
 	defer a.receiving.Unlock()
@@ -61,7 +62,7 @@ func (a *Agent) Receive(f func(transcript.Entry)) {
 	a.early = nil
 }
 
-// AllReceived returns a channel that is closed when the receiver has had the
+// AllReceived returns a channel that is closed when the receiver has got the
 // agent's last frame.
 func (a *Agent) AllReceived() <-chan struct{} { return a.readAll }
 
@@ -75,14 +76,15 @@ func (a *Agent) deliver(e transcript.Entry) {
 	a.receive(e)
 }
 
-// read appends every line of the agent before anyone acts on it.
+// read reads the agent's lines. It appends each line to the transcript before
+// passing it to the receiver.
 func (a *Agent) read() {
 	defer close(a.readAll)
 	for {
 		time.Sleep(a.delay(func(p Pace) func() time.Duration { return p.Read }))
 		a.pass()
 		line, err := a.transport.Receive()
-		a.pass() // the wait may have begun before it was paused
+		a.pass() // reading may have been paused during Receive
 		if a.deaf.Load() {
 			a.transport.Close()
 			return
@@ -97,7 +99,7 @@ func (a *Agent) read() {
 	}
 }
 
-// append appends the entry of a line.
+// append appends a line of the agent to the transcript.
 func (a *Agent) append(line wire.Line) transcript.Entry {
 	if own, ok := a.transport.(Appender); ok {
 		return own.Append(a.t, a.conn, line)
@@ -112,8 +114,9 @@ func (a *Agent) append(line wire.Line) transcript.Entry {
 	return e
 }
 
-// Limits of the stderr output that is kept of an agent; the rest is read and
-// dropped. It is for people, and no log of an agent may fill the disk.
+// Limits for the stderr output of an agent that is logged; the rest is read and
+// dropped. The output is for users, and an agent must not be able to fill the
+// disk.
 const (
 	stderrBytes  = 64 << 20
 	stderrChunks = 100_000
@@ -140,7 +143,7 @@ func (a *Agent) readLog(log io.Reader) {
 	}
 }
 
-// pass waits while reading is paused.
+// pass waits for as long as reading is paused.
 func (a *Agent) pass() {
 	for {
 		a.mu.Lock()
@@ -153,9 +156,9 @@ func (a *Agent) pass() {
 	}
 }
 
-// PauseReading makes the editor a slow reader: it reads nothing more of the
-// agent's output, except bytes already in its buffer, until ResumeReading.
-// Nothing is lost.
+// PauseReading makes the editor stop reading the agent's output until
+// ResumeReading is called. Bytes that are already in the editor's buffer are
+// still read. Nothing is lost.
 func (a *Agent) PauseReading() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -164,7 +167,7 @@ func (a *Agent) PauseReading() {
 	}
 }
 
-// ResumeReading ends PauseReading.
+// ResumeReading makes the editor read the agent's output again.
 func (a *Agent) ResumeReading() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,16 +177,16 @@ func (a *Agent) ResumeReading() {
 	}
 }
 
-// Stall pauses reading for a time. It returns at once.
+// Stall pauses reading for the duration d. It returns immediately.
 func (a *Agent) Stall(d time.Duration) {
 	a.PauseReading()
 	time.AfterFunc(d, a.ResumeReading)
 }
 
-// CatchUp waits until the editor has read all that the agent has written by now,
-// so that the agent's other effects, such as a file it wrote, do not overtake its
-// messages. It returns at once if the agent has ended, or if that cannot be
-// known, as on Windows.
+// CatchUp waits until the editor has read everything that the agent has written
+// so far. Other effects of the agent, such as a file that it wrote, then cannot
+// overtake its messages. CatchUp returns immediately if the agent has ended, or
+// if the amount of unread output is unknown, as on Windows.
 func (a *Agent) CatchUp(ctx context.Context) {
 	done, ok := a.transport.Drained()
 	if !ok {

@@ -13,9 +13,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Shared is an agent's process that serves several connections, one after the
-// other. Each connection begins with the same first frame. The process gets that
-// frame once, and every connection gets its answer. It must be ended with Stop.
+// Shared is an agent process that serves several connections, one after the
+// other. Each connection begins with the same frame. The process gets that
+// frame only once; later connections get the stored answer. The caller must
+// call Stop.
 type Shared struct {
 	classifier transcript.Classifier
 	process    Process
@@ -24,22 +25,22 @@ type Shared struct {
 	grace      time.Duration
 	started    started
 
-	exited    chan struct{} // closed when the process and its descendants are gone
+	exited    chan struct{} // closed when the process and its descendants have ended
 	exit      Exit
 	survivors []ProcessInfo
-	silent    chan struct{} // closed when its output has ended, and so has stderr
+	silent    chan struct{} // closed when stdout and stderr have ended
 
 	mu      sync.Mutex
-	now     *lease // nil between two connections
+	now     *lease // current connection; nil between two connections
 	asked   wire.ID
-	answer  []byte          // to the first frame
+	answer  []byte          // answer to the first frame
 	stray   bool            // the process sent a request between two connections
 	former  map[string]bool // sessions of ended connections
-	spoken  bool            // its output has ended
+	spoken  bool            // the output of the process has ended
 	stopped sync.Once
 }
 
-// StartShared starts a process for Lend to connect to. ctx bounds only the start.
+// StartShared starts a process for use with Lend. ctx limits only the start.
 func StartShared(ctx context.Context, c Command, classifier transcript.Classifier) (*Shared, error) {
 	s := &Shared{classifier: classifier, exited: make(chan struct{}), silent: make(chan struct{}),
 		former: map[string]bool{}}
@@ -73,15 +74,16 @@ func (s *Shared) close() {
 	s.stderr.Close()
 }
 
-// lent returns the current connection of the process, nil if it has none.
+// lent returns the current connection of the process, or nil if it has none.
 func (s *Shared) lent() *lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-// read passes each line to the current connection once that connection's reader
-// is done with the line before. So a slow reader slows down the process too.
+// read passes each line of the process to the current connection. It waits
+// until that connection's reader has handled the previous line, so a slow
+// reader also slows down the process.
 func (s *Shared) read() {
 	defer func() {
 		s.mu.Lock()
@@ -118,8 +120,9 @@ func (s *Shared) read() {
 	}
 }
 
-// unclaimed handles a line that came when there was no connection. If it is a request,
-// it will get no answer, so the process is no longer fit for other connections.
+// unclaimed handles a line that came while there was no connection. If the line
+// is a request, it gets no answer, and the process is no longer fit for other
+// connections.
 func (s *Shared) unclaimed(line wire.Line) {
 	if s.frame(transcript.Agent, line.Bytes).Kind == wire.Request {
 		s.mu.Lock()
@@ -149,31 +152,31 @@ func (s *Shared) readStderr() {
 	}
 }
 
-// Greeted returns the answer to the first frame; nil if there is none yet, or if
-// it is an error.
+// Greeted returns the stored answer to the first frame. It returns nil if there
+// is none yet, or if the answer was an error.
 func (s *Shared) Greeted() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.answer
 }
 
-// Fit reports whether the process runs and can serve another connection.
+// Fit reports whether the process is running and can serve another connection.
 func (s *Shared) Fit() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !done(s.process.Ended()) && !done(s.silent) && s.answer != nil && !s.stray
 }
 
-// Stop ends the process. It closes its input, sends SIGTERM to its group after
-// the grace period and SIGKILL to the whole tree after another one, or at once
-// when ctx ends. It returns the processes that outlived the agent and were
-// killed.
+// Stop stops the process. It closes the input. After the grace period it sends
+// SIGTERM to the process group, and after another one SIGKILL to the whole
+// tree. When ctx ends, it sends SIGKILL immediately. It returns the processes
+// that outlived the agent, which it has killed.
 func (s *Shared) Stop(ctx context.Context) []ProcessInfo {
 	s.stopped.Do(func() {
 		s.transport.CloseSend()
 		ended := s.process.Ended()
 		if !within(ctx, ended, s.grace) && ctx.Err() == nil {
-			_ = s.process.Signal(syscall.SIGTERM, true) // ignore the error: the process may be gone
+			_ = s.process.Signal(syscall.SIGTERM, true) // ignore the error: the process may have ended
 			within(ctx, ended, s.grace)
 		}
 		if !done(ended) {
@@ -184,7 +187,7 @@ func (s *Shared) Stop(ctx context.Context) []ProcessInfo {
 	return s.survivors
 }
 
-// answered keeps the answer to the first frame.
+// answered stores the answer to the first frame. It ignores other lines.
 func (s *Shared) answered(f wire.Frame, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,47 +18,49 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Command says how to run an agent as a process.
+// Command describes how to start an agent as a process.
 type Command struct {
-	// Path is the program: a name is looked up in the PATH of this process, a
-	// relative path starts at its working directory.
+	// Path is the program. A name is looked up in the PATH of this process; a
+	// relative path is relative to this process's working directory.
 	Path string
 	Args []string // without the program's name
-	// Env is the whole environment; nothing is inherited. ACP_TEST_RUN and
-	// ACP_TEST_CONN are added.
+	// Env is the complete environment; the agent inherits no variables.
+	// ACP_TEST_RUN and ACP_TEST_CONN are added to it.
 	Env []string
-	Dir string // working directory; "" is that of this process
+	Dir string // working directory; "" means that of this process
 	// Keeper is the command line of the keeper, such as {"acp-test", "keeper"}.
-	// Without a keeper, descendants of the agent may survive if the harness is
-	// killed, or if they leave its process group and clear their environment.
+	// Without a keeper, descendants of the agent may survive in two cases: the
+	// harness is killed, or they leave the process group and clear their
+	// environment.
 	Keeper []string
-	// RemoveOnExit is a directory that the keeper removes if this process dies
-	// without calling Stop. After Stop the caller owns the directory.
+	// RemoveOnExit is a directory. The keeper removes it if this process dies
+	// without calling Stop. After Stop, the caller must remove it.
 	RemoveOnExit string
 	// TrimOnExit is the absolute path of a file of lines. If this process dies
-	// without calling Stop, the keeper removes an incomplete last line, because a
-	// process may be killed in the middle of a write.
+	// without calling Stop, the keeper removes an incomplete last line. This is
+	// needed because the process may be killed in the middle of a write.
 	TrimOnExit string
-	// RunID names the run that processes belong to. "" makes one up.
+	// RunID identifies the run to which the processes belong. If it is "", one is
+	// generated.
 	RunID string
-	// Grace is the time for each step of Stop; 0 means 2 s.
+	// Grace is the timeout of each step of Stop; 0 means 2 s.
 	Grace time.Duration
-	// Linger is how long descendants may take to end by themselves after the
-	// agent ended, before they count as survivors and are killed; 0 means 1 s.
+	// Linger is how long descendants may take to end by themselves after the agent
+	// has ended; 0 means 1 s. Those that remain count as survivors and are killed.
 	Linger time.Duration
-	// Isolation starts the agent without any network except its ports; nil leaves
-	// it this machine's network.
+	// Isolation starts the agent without any network except for the isolation's
+	// ports. If it is nil, the agent can use this machine's network.
 	Isolation *isolate.Isolation
-	// MaxLine is the length in bytes of the longest line kept whole; 0 means 256
-	// MiB.
+	// MaxLine is the maximum size in bytes of a line that is read completely; 0
+	// means 256 MiB.
 	MaxLine int
-	// Through, for Start, wraps the transport, to put something between it and
-	// the editor; nil leaves it alone.
+	// Through is used only by Start. It wraps the transport, to insert something
+	// between the agent and the editor. nil leaves the transport unchanged.
 	Through func(Transport) Transport
 }
 
-// Start runs an agent as connection conn of the run whose log is t. ctx bounds
-// only the start.
+// Start starts an agent as connection conn of the run with transcript t. ctx
+// limits only the start.
 func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Agent, error) {
 	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
@@ -68,8 +70,8 @@ func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (
 		Logs: []io.ReadCloser{files.FromStderr}, RunID: c.RunID, Grace: c.Grace, Through: c.Through}), nil
 }
 
-// StartServer runs an agent as Start does, but its frames go by via, such as
-// HTTP. The agent's stdout and stderr are its log.
+// StartServer starts an agent like Start, but frames go over the transport via,
+// such as HTTP. The agent's stdout and stderr are logged.
 func StartServer(ctx context.Context, t *transcript.Transcript, conn int, c Command, via Reaching) (*Agent, error) {
 	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
@@ -85,7 +87,7 @@ func StartServer(ctx context.Context, t *transcript.Transcript, conn int, c Comm
 }
 
 // start starts the process with its own pipes. It calls tell before the process
-// can write anything. It fills in the command's defaults.
+// can write anything. It also sets defaults in c.
 func (c *Command) start(ctx context.Context, conn int, tell func(started)) (Process, *pipe.Set, error) {
 	c.RunID, c.Linger = cmp.Or(c.RunID, process.NewRunID()), cmp.Or(max(c.Linger, 0), time.Second)
 	p, files, err := process.Start(ctx, process.Spec{
@@ -108,17 +110,18 @@ type started struct {
 	Dir    string   `json:"dir,omitempty"`
 	Run    string   `json:"run,omitempty"`
 	Keeper bool     `json:"keeper,omitempty"`
-	// Isolated says that the process has no network except its ports.
+	// Isolated means that the process has no network except for its ports.
 	Isolated bool `json:"isolated,omitempty"`
 	// Served is the number of earlier connections of a shared process.
 	Served int `json:"served,omitempty"`
 }
 
-// InProcess runs an agent inside this process. serve reads the editor's frames
-// from in, writes its own to out, and should return at end of file or when ctx
-// ends; its error is the agent's exit. Everything else is as with Start, except
-// that there is no process to kill: SIGTERM and SIGKILL end ctx and both pipes.
-// If serve does not return within 5 s of that, it is left behind.
+// InProcess runs an agent within this process. serve reads the editor's frames
+// from in and writes its own to out. It should return at the end of in or when
+// ctx ends; its error becomes the agent's exit. The rest is as for Start,
+// except that there is no process to kill: SIGTERM and SIGKILL end ctx and both
+// pipes. If serve does not return within 5 s after that, its goroutine is
+// abandoned.
 func InProcess(
 	t *transcript.Transcript, conn int, serve func(ctx context.Context, in io.Reader, out io.Writer) error,
 ) *Agent {
@@ -127,8 +130,9 @@ func InProcess(
 	return New(t, conn, &pipes{in: l.in, out: l.out, lines: wire.NewSplitter(l.out, 0)}, Options{Process: l})
 }
 
-// InProcessServer runs an agent inside this process whose frames go by a separate
-// transport. serve should return when ctx ends; it is ended as with InProcess.
+// InProcessServer runs an agent within this process whose frames go over a
+// separate transport. serve should return when ctx ends. It is stopped in the
+// same way as with InProcess.
 func InProcessServer(
 	t *transcript.Transcript, conn int, via Reaching, serve func(ctx context.Context) error,
 ) *Agent {
@@ -146,15 +150,15 @@ type local struct {
 	in     *memory
 	out    *memory
 	once   sync.Once
-	signal atomic.Int32 // the signal that ended it; 0 means none
-	server bool         // SIGTERM is how it ends
+	signal atomic.Int32 // the signal that ended it, or 0
+	server bool         // SIGTERM is the normal way to stop it
 	done   chan struct{}
-	lost   chan struct{} // closed when serve was killed and did not return
+	lost   chan struct{} // closed when serve was killed but did not return
 	exit   Exit
 }
 
-// newLocal logs the start of an agent inside this process. The agent runs as long
-// as the returned context.
+// newLocal returns an agent within this process and logs its start. The
+// returned context ends when the agent must stop.
 func newLocal(t *transcript.Transcript, conn int) (*local, context.Context) {
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Event(conn, transcript.Process, transcript.Started, "", started{Path: "in-process"})
@@ -170,8 +174,8 @@ func (l *local) serve(ctx context.Context, serve func(context.Context, io.Reader
 			l.exit = Exit{Code: 2, Error: fmt.Sprintf("panic: %v", r)}
 		}
 	}()
-	// The agent must not close our pipes through a type assertion, and has no
-	// use for more than reading and writing.
+	// The wrappers hide all other methods, so that the agent cannot close our
+	// pipes through a type assertion.
 	err := serve(ctx, struct{ io.Reader }{l.in}, struct{ io.Writer }{l.out})
 	if err != nil {
 		l.exit = Exit{Code: 1, Error: err.Error()}
@@ -223,12 +227,12 @@ func (l *local) Wait() (Exit, []ProcessInfo) {
 	return l.exit, nil
 }
 
-// Piped is an agent whose pipes belong to the caller, for callers that pass bytes
-// on instead of playing an editor. Its process tree is owned like an Agent's. The
-// caller closes the pipes, and must call Wait.
+// Piped is an agent whose pipes belong to the caller. It is for callers that
+// forward bytes instead of playing an editor. Its process tree is managed like
+// that of an Agent. The caller must close the pipes and call Wait.
 type Piped struct {
-	Stdin          *os.File // to write to
-	Stdout, Stderr *os.File // to read from
+	Stdin          *os.File // the caller writes to it
+	Stdout, Stderr *os.File // the caller reads from them
 
 	t    *transcript.Transcript
 	conn int
@@ -236,9 +240,9 @@ type Piped struct {
 	gone chan struct{}
 }
 
-// StartPiped runs an agent as connection conn of the run whose log is t. It logs
-// only the start and the signals sent. Grace and MaxLine of the command have no
-// effect. ctx bounds only the start.
+// StartPiped starts an agent as connection conn of the run with transcript t.
+// It logs only the start and the signals that are sent. It ignores Grace and
+// MaxLine. ctx limits only the start.
 func StartPiped(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Piped, error) {
 	p, files, err := c.start(ctx, conn, func(e started) { t.Event(conn, transcript.Process, transcript.Started, "", e) })
 	if err != nil {
@@ -256,22 +260,23 @@ func (p *Piped) Signal(s syscall.Signal) error {
 	return signal(p.t, p.conn, p.proc, s, true)
 }
 
-// Kill ends the agent and its whole tree with SIGKILL, and does not wait.
+// Kill sends SIGKILL to the agent and its whole process tree. It does not wait.
 func (p *Piped) Kill() {
 	if !done(p.gone) {
 		p.proc.Kill()
 	}
 }
 
-// Wait waits until the agent and all its descendants are gone. It returns the
-// processes that outlived the agent and were killed. Call it once.
+// Wait waits until the agent and all its descendants have ended. It returns how
+// the agent ended, and the processes that outlived it and were killed. Call it
+// once.
 func (p *Piped) Wait() (Exit, []ProcessInfo) {
 	defer close(p.gone)
 	return p.proc.Wait()
 }
 
-// Exited appends the end of the agent to the transcript. It is separate from Wait
-// because the rest of the pipes must come before it.
+// Exited appends the exit of the agent to the transcript. It is separate from
+// Wait, because the rest of the agent's output must be appended first.
 func (p *Piped) Exited(e Exit, survivors []ProcessInfo) {
 	for _, s := range survivors {
 		p.t.Event(p.conn, transcript.Process, transcript.Descendant, "", s)

@@ -1,6 +1,6 @@
-// Package transport connects the client under a test to an agent, whatever the
-// protocol. A Transport carries frames; an Agent logs them and owns the agent's
-// process if there is one.
+// Package transport connects the client in a test to an agent, for any
+// protocol. A Transport carries frames. An Agent logs them, and manages the
+// agent's process if there is one.
 package transport
 
 import (
@@ -13,32 +13,32 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Transport carries the frames of one connection. It does not look into them.
+// Transport carries the frames of one connection. It does not interpret them.
 //
-// One goroutine calls Send and another Receive; CloseSend and Close may be
-// called from any goroutine, and more than once.
+// Send is called by one goroutine, and Receive by another. CloseSend and Close
+// may be called from any goroutine, and more than once.
 type Transport interface {
-	// Send sends bytes to the agent: a frame with its newline, several of them,
-	// or a piece. waited says that the agent made it wait.
+	// Send sends bytes to the agent: a frame with its newline, several frames, or
+	// a part of one. waited reports whether it had to wait for the agent.
 	Send(b []byte) (waited bool, err error)
-	// Receive waits for the agent's next frame. Its bytes are good until the next
-	// call. After the last frame it returns io.EOF.
+	// Receive waits for the agent's next frame. Its bytes are valid until the next
+	// call. After the last frame, Receive returns io.EOF.
 	Receive() (wire.Line, error)
-	// CloseSend ends the sending side, and a Send that waits.
+	// CloseSend closes the sending side. A blocked Send then returns.
 	CloseSend() error
-	// Close ends a Receive that waits.
+	// Close closes the receiving side. A blocked Receive then returns.
 	Close() error
-	// Unread returns how many sent bytes the agent has not read; ok is false if
-	// that is unknown.
+	// Unread returns how many of the sent bytes the agent has not read. ok is
+	// false if that is unknown.
 	Unread() (n int, ok bool)
-	// Drained returns a channel that is closed when all that the agent has sent
-	// by now has been received; ok is false if that cannot be known.
+	// Drained returns a channel that is closed when everything that the agent has
+	// sent so far has been received. ok is false if that cannot be determined.
 	Drained() (done <-chan struct{}, ok bool)
 }
 
-// Appender is a Transport that knows more of a line than its bytes, such as the
-// request it answers. It therefore appends the line to the transcript itself,
-// right after receiving it.
+// Appender is a Transport that knows more about a line than its bytes, such as
+// the request that the line answers. It therefore appends each line to the
+// transcript itself, immediately after receiving it.
 type Appender interface {
 	Append(t *transcript.Transcript, conn int, line wire.Line) transcript.Entry
 }
@@ -47,11 +47,11 @@ type Appender interface {
 type Reaching interface {
 	Transport
 	Appender
-	// Attach is called once, before anything is sent, so that the transport can
-	// log network events in the agent's transcript.
+	// Attach is called once, before anything is sent. The transport can then log
+	// network events in the agent's transcript.
 	Attach(a *Agent)
 	// Gone tells the transport that the server has ended. The transport then sends
-	// nothing more, but still receives the frames that the server has sent.
+	// nothing more, but still receives the frames that the server had sent.
 	Gone()
 }
 
@@ -71,8 +71,9 @@ type pipes struct {
 	lines *wire.Splitter
 }
 
-// Pipes returns the transport to an agent that reads lines from the other end of
-// in and writes lines to the other end of out. maxLine is as in Command.
+// Pipes returns the transport to an agent that reads lines from the other end
+// of in and writes lines to the other end of out. maxLine is as for
+// Command.MaxLine.
 func Pipes(in, out *os.File, maxLine int) Transport {
 	p := &pipes{in: pipe.Writer{File: in}, out: pipe.NewReader(out)}
 	p.lines = wire.NewSplitter(p.out, maxLine)

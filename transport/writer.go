@@ -11,21 +11,23 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Shape is how frames to the agent are split into writes. The zero value writes
-// each frame with one call. In the end the agent always gets whole frames.
+// Shape is how frames to the agent are divided into writes. The zero value
+// writes each frame in one call. The agent always gets complete frames in the
+// end.
 type Shape struct {
-	// Coalesce holds frames back and joins them into one write at Flush, when the
-	// shape changes, or when stdin is closed. A held frame has its entry at once,
-	// and a Written entry when it is really written.
+	// Coalesce holds frames back and joins them into one write. The write happens
+	// at Flush, when the shape changes, or when stdin is closed. A held frame is
+	// logged immediately; a Written entry follows when it is written.
 	Coalesce bool
-	// Split splits each write into pieces of this many bytes; 1 is byte by byte,
-	// 0 does not split. On Linux, and in process, a piece is written when the
-	// agent has read the one before, up to 1 s for each frame; on other systems
-	// an agent may read several pieces at once.
+	// Split divides each write into pieces of this many bytes: 1 is byte by byte,
+	// and 0 does not divide. On Linux and within this process, a piece is written
+	// when the agent has read the previous one, with a limit of 1 s per frame. On
+	// other systems, an agent may read several pieces at once.
 	Split int
 }
 
-// ParseShape reads a shape by its name: normal, coalesce, bytewise or split=N.
+// ParseShape parses the name of a shape: normal, coalesce, bytewise or split=N.
+// ok is false for any other name.
 func ParseShape(name string) (shape Shape, ok bool) {
 	switch pieces, split := strings.CutPrefix(name, "split="); {
 	case split:
@@ -46,12 +48,12 @@ type heldFrame struct {
 }
 
 // job is one task of the writing goroutine. begin appends the entry and returns
-// it, or returns false if there is nothing to write.
+// it. It returns false if there is nothing to write.
 type job struct {
 	begin func() (transcript.Entry, bool)
 	flush bool
 	shape *Shape // the shape from now on; nil keeps the current one
-	tail  string // appended to the frame: a newline, or nothing
+	tail  string // text after the frame: a newline or ""
 
 	entry transcript.Entry
 	err   error
@@ -59,19 +61,20 @@ type job struct {
 	done  chan struct{}
 }
 
-// Send calls begin in the writing goroutine and then writes the frame that begin
-// appended to the transcript, followed by tail. So no other frame comes between the
-// state that begin sees and its frame. begin returns false if there is nothing to
-// write. Send returns when the write ended, or when ctx did, with its cause; a write
-// that has begun goes on. The error is a *WriteError if the write failed.
+// Send calls begin in the writing goroutine. It then writes the frame that
+// begin appended to the transcript, followed by tail. So no other frame comes
+// between the state that begin sees and its frame. begin returns false if there
+// is nothing to write. Send returns when the write has ended, or with the cause
+// of ctx when ctx ends; a write that has begun continues. If the write fails,
+// the error is a *WriteError.
 func (a *Agent) Send(
 	ctx context.Context, tail string, begin func() (transcript.Entry, bool),
 ) (transcript.Entry, error) {
 	return a.do(ctx, &job{begin: begin, tail: tail})
 }
 
-// Append appends a frame of the editor to the transcript, for use in Send's
-// begin, but does not write it.
+// Append appends a frame of the editor to the transcript, but does not write
+// it. It is for use in Send's begin.
 func (a *Agent) Append(raw []byte) transcript.Entry {
 	return a.t.AppendFrame(a.conn, transcript.Editor, raw, 0)
 }
@@ -79,7 +82,7 @@ func (a *Agent) Append(raw []byte) transcript.Entry {
 func (a *Agent) do(ctx context.Context, j *job) (transcript.Entry, error) {
 	j.begun, j.done = make(chan struct{}), make(chan struct{})
 	select {
-	case <-a.exited: // select picks at random; a dead agent gets no frame
+	case <-a.exited: // select chooses at random, but an agent that has exited must get no frame
 		return transcript.Entry{}, ErrExited
 	default:
 	}
@@ -154,7 +157,7 @@ func (a *Agent) perform(j *job) {
 	j.err = err
 }
 
-// writeHeld writes the coalesced frames with one call.
+// writeHeld writes the frames that were held back in one call.
 func (a *Agent) writeHeld(shape Shape) error {
 	a.mu.Lock()
 	held := a.held
@@ -176,11 +179,11 @@ func (a *Agent) writeHeld(shape Shape) error {
 	return err
 }
 
-// put writes buf and reports whether the agent made it wait, so that the end of
-// buf was handed over later than its beginning.
+// put writes buf. waited reports whether it had to wait for the agent, so that
+// the end of buf was written later than its beginning.
 func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 	split = cmp.Or(max(split, 0), len(buf))
-	// One timeout for all pieces, because the agent may not be reading.
+	// All pieces share one timeout, because the agent may not be reading.
 	patience, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	for len(buf) > 0 {
@@ -191,18 +194,18 @@ func (a *Agent) put(buf []byte, split int) (waited bool, err error) {
 			return waited, &WriteError{err}
 		}
 		if buf = buf[n:]; len(buf) > 0 {
-			a.Taken(patience) // so that the agent reads the next piece separately
+			a.Taken(patience) // makes the agent read the next piece separately
 			waited = true
 		}
 	}
 	return waited, nil
 }
 
-// Taken waits until the agent has read all that was written to its stdin, or has
-// ended, or ctx ends. It returns at once if that cannot be known: with pipes on
-// systems other than Linux.
+// Taken waits until the agent has read everything that was written to its
+// stdin, has ended, or ctx ends. It returns immediately if the amount of unread
+// input is unknown, as for pipes on systems other than Linux.
 func (a *Agent) Taken(ctx context.Context) {
-	// The kernel has no event for a pipe that becomes empty, so poll.
+	// The kernel sends no event when a pipe becomes empty, so poll.
 	for ctx.Err() == nil {
 		if left, ok := a.transport.Unread(); !ok || left == 0 {
 			return
@@ -215,12 +218,12 @@ func (a *Agent) Taken(ctx context.Context) {
 	}
 }
 
-// WriteError is a write that failed, as opposed to one that was given up.
+// WriteError is a write that failed, as opposed to one that was abandoned.
 type WriteError struct{ Cause error }
 
 func (e *WriteError) Error() string { return "writing to the agent: " + e.Cause.Error() }
 
-// Unwrap returns the cause.
+// Unwrap returns the cause of the failure.
 func (e *WriteError) Unwrap() error { return e.Cause }
 
 func (a *Agent) written(frame transcript.Entry, took time.Duration, err error) {
@@ -235,13 +238,13 @@ func (a *Agent) written(frame transcript.Entry, took time.Duration, err error) {
 	a.t.Append(e)
 }
 
-// WriteShape sets how the next frames are written. Frames held by the shape
-// before are written first.
+// WriteShape sets how later frames are written. It first writes frames that the
+// previous shape holds back.
 func (a *Agent) WriteShape(ctx context.Context, s Shape) error {
 	a.mu.Lock()
 	holds, empty := a.shape.Coalesce, len(a.held) == 0
 	a.mu.Unlock()
-	if holds { // no frame may come between the last that is held and the new shape
+	if holds { // no frame may come between the last held frame and the new shape
 		if _, err := a.do(ctx, &job{flush: true, shape: &s}); !empty || err != ErrExited {
 			return err
 		}
@@ -256,7 +259,7 @@ func (a *Agent) setShape(s Shape) {
 	a.shape = s
 }
 
-// Flush writes the frames held by a coalescing shape, in one write.
+// Flush writes the frames that a coalescing shape holds back, in one write.
 func (a *Agent) Flush(ctx context.Context) error {
 	a.mu.Lock()
 	nothing := len(a.held) == 0

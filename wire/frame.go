@@ -9,14 +9,15 @@ import (
 )
 
 // ID is the id of a JSON-RPC message as JSON text, including its type: `7`,
-// `"7"`, `null`; "" if there is none. Equal strings have equal IDs, however they
-// were escaped.
+// `"7"` or `null`. It is "" if there is none. Equal strings have equal IDs,
+// even if they were escaped differently.
 type ID string
 
-// FrameKind tells the four kinds of frames apart.
+// FrameKind is the kind of a frame.
 type FrameKind uint8
 
-// The kinds of frames. Malformed is any frame that is not exactly one of the others.
+// The kinds of frames. Malformed is any frame that is not exactly one of the
+// other kinds.
 const (
 	Malformed FrameKind = iota
 	Request
@@ -29,26 +30,28 @@ func (k FrameKind) String() string {
 	return [...]string{"malformed", "request", "notification", "response"}[min(k, Response)]
 }
 
-// Frame is one message split into the parts of a JSON-RPC 2.0 message. A message
-// of another protocol sets the parts it has. In a malformed frame, ID and Method
-// are set if they could be read.
+// Frame is one message split into the parts of a JSON-RPC 2.0 message. A
+// message of another protocol sets only the parts that it has. In a malformed
+// frame, ID and Method are set if they could be read.
 type Frame struct {
 	Kind   FrameKind
 	ID     ID
 	Method string
-	// Params, Result and Error are unchanged and of any kind: their shape is for
-	// the protocol to judge.
+	// Params, Result and Error are unchanged values of any kind. The protocol must
+	// check their shape.
 	Params, Result, Error Value
-	// Extra is the key of a member that JSON-RPC does not know, if there is one.
+	// Extra is the key of a member that JSON-RPC does not define, or a missing
+	// value.
 	Extra Value
-	// Problem is why the frame is malformed, a sentence without a full stop.
+	// Problem explains why the frame is malformed. It is a sentence without a full
+	// stop.
 	Problem string
 }
 
-// Classify splits a JSON-RPC 2.0 message into its parts. A frame is a request
-// (method and id), a notification (method, no id) or a response (id, and either
-// result or error); an id is a string, an integer or null (JSON-RPC 2.0, sections
-// 4, 5).
+// Classify splits a JSON-RPC 2.0 message into its parts. A request has a method
+// and an id. A notification has a method and no id. A response has an id, and
+// either a result or an error. An id is a string, an integer or null (JSON-RPC
+// 2.0, sections 4 and 5).
 func Classify(v Value) Frame {
 	if v.Kind() == Array {
 		return Frame{Problem: "the line is a JSON array (a batch), but each message must be on its own line"}
@@ -102,8 +105,8 @@ func kindOf(f Frame, version, id, method Value) (FrameKind, string) {
 	return responseOr(f, id)
 }
 
-// responseOr returns Response for a message without a method, or Malformed and
-// why it is not a response.
+// responseOr classifies a message without a method. It returns Response, or
+// Malformed and the reason why the message is not a response.
 func responseOr(f Frame, id Value) (FrameKind, string) {
 	switch {
 	case f.Result.Exists() && f.Error.IsNull():
@@ -122,7 +125,7 @@ func responseOr(f Frame, id Value) (FrameKind, string) {
 	return Response, ""
 }
 
-// idOf returns the id, "" for a value that cannot be an id.
+// idOf returns the id in a value, or "" if the value cannot be an id.
 func idOf(v Value) ID {
 	switch v.Kind() {
 	case Null:
@@ -140,10 +143,10 @@ func idOf(v Value) ID {
 	return ""
 }
 
-// ClassifyLine parses a line into d and classifies it. A line that is not JSON is
-// a malformed frame; d.Root() is then Missing. White space around the message,
-// such as the carriage return of a Windows line end, is allowed. The frame refers
-// to d and line.
+// ClassifyLine parses a line into d and classifies it. A line that is not JSON
+// is a malformed frame, and d.Root() is then Missing. White space around the
+// message is allowed, such as the carriage return of a Windows line end. The
+// frame refers to the memory of d and line.
 func ClassifyLine(d *Doc, line []byte) Frame {
 	if err := d.Parse(line); err != nil {
 		return Frame{Problem: WhyNotJSON(line, err)}
@@ -151,7 +154,8 @@ func ClassifyLine(d *Doc, line []byte) Frame {
 	return Classify(d.Root())
 }
 
-// WhyNotJSON returns one sentence that says why Parse refused a line with err.
+// WhyNotJSON explains in one sentence why Parse rejected a line. err is the
+// error of Parse.
 func WhyNotJSON(line []byte, err error) string {
 	text := bytes.TrimSpace(line)
 	switch {
@@ -170,8 +174,9 @@ func WhyNotJSON(line []byte, err error) string {
 	return "the line is not valid JSON: " + err.Error()
 }
 
-// looksLikeLog reports whether text cannot be meant as a message: it begins
-// neither like an object nor like an array of objects, arrays or strings.
+// looksLikeLog reports whether text cannot be intended as a message. Such a
+// text begins neither like an object nor like an array of objects, arrays or
+// strings.
 func looksLikeLog(text []byte) bool {
 	if text[0] == '{' {
 		return false
@@ -184,7 +189,7 @@ func looksLikeLog(text []byte) bool {
 	return len(inner) > 0 && inner[0] != '{' && inner[0] != '[' && inner[0] != '"'
 }
 
-// excerpt returns the beginning of text in quotes, for a sentence.
+// excerpt returns the beginning of text in quotes, for use in a sentence.
 func excerpt(text []byte) string {
 	const limit = 60
 	head, dots := text, ""

@@ -8,47 +8,49 @@ import (
 )
 
 const (
-	maxText  = 512 << 20 // longest text, in bytes: offsets and counts fit a node
-	maxDepth = 10_000    // deepest nesting of arrays and objects
-	maxNodes = 16 << 20  // most values and keys, so that a short text needs no huge table
+	maxText  = 512 << 20 // maximum size of a text in bytes, so that offsets and counts fit into a node
+	maxDepth = 10_000    // maximum nesting depth of arrays and objects
+	maxNodes = 16 << 20  // maximum number of values and keys, so that a short text needs no huge table
 
-	idleNodes = 64 << 10 // a larger table is given back when a text needs far less
+	idleNodes = 64 << 10 // a larger table is freed when a text needs much less
 )
 
-// SyntaxError says why a text is not JSON, and where.
+// SyntaxError describes why a text is not JSON, and where.
 type SyntaxError struct {
-	Offset int    // bytes before the place
-	Msg    string // such as "invalid character 'x' where a value should begin"
+	Offset int    // number of bytes before the error
+	Msg    string // for example "invalid character 'x' where a value should begin"
 }
 
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Msg, e.Offset) }
 
-// Doc is a parsed JSON text: a flat table with one node for each value and each
-// key, in the order of the text. It may be reused for any number of texts, one
-// after the other. Several goroutines may read it while none parses.
+// Doc is a parsed JSON text. It is a flat table with one node for each value
+// and each key, in the order of the text. It may be reused for any number of
+// texts, one after the other. Several goroutines may read it as long as none
+// calls Parse.
 type Doc struct {
 	raw   []byte
 	nodes []node
-	lone  bool // some string has a lone surrogate
+	lone  bool // at least one string has a lone surrogate
 
-	method string // the last one, see again
+	method string // the latest method; see again
 }
 
-// node is one value or key. A container is followed by its content; next is
-// the index after the whole value. While a container is open, next holds the
-// index of the container around it, so that no stack is needed.
+// node is one value or key. The nodes of a container's content follow the
+// container. next is the index after the whole value. While a container is
+// still open, next is the index of the enclosing container, so that the parser
+// needs no stack.
 type node struct {
 	start, end uint32
 	next       uint32
-	info       uint32 // three bits kind, then flags or, for containers, the count
+	info       uint32 // three bits for the kind, then flags or, for containers, the count
 }
 
 const (
 	kindBits    = 3
 	flagEscaped = 1 << kindBits       // String: contains a backslash
 	flagLone    = 1 << (kindBits + 1) // String: contains a lone surrogate
-	flagInteger = 1 << (kindBits + 2) // Number: neither fraction nor exponent
-	oneMore     = 1 << kindBits       // Array, Object: one step of the count
+	flagInteger = 1 << (kindBits + 2) // Number: without fraction and exponent
+	oneMore     = 1 << kindBits       // Array, Object: increment of the count
 )
 
 func (n *node) kind() Kind          { return Kind(n.info & (1<<kindBits - 1)) }
@@ -62,7 +64,8 @@ func Parse(raw []byte) (Value, error) {
 	return d.Root(), err
 }
 
-// Root returns the value of the last parsed text, Missing if it was not valid.
+// Root returns the value of the last parsed text, or Missing if that text was
+// invalid.
 func (d *Doc) Root() Value {
 	if len(d.nodes) == 0 {
 		return Value{}
@@ -70,10 +73,10 @@ func (d *Doc) Root() Value {
 	return Value{d, 0}
 }
 
-// Parse reads raw as one JSON text, with white space allowed around it, and
-// forgets the text parsed before. The Doc refers to raw until the next Parse. It
-// refuses texts of more than 512 MiB, more than 16,777,216 values or a nesting
-// deeper than 10,000. Every error is a *SyntaxError.
+// Parse parses raw as one JSON text, and forgets the previous text. White space
+// around the JSON text is allowed. The Doc refers to raw until the next Parse.
+// Parse rejects texts of more than 512 MiB, more than 16,777,216 values, or a
+// nesting deeper than 10,000. Every error is a *SyntaxError.
 func (d *Doc) Parse(raw []byte) error {
 	if cap(d.nodes) > idleNodes && len(raw) < cap(d.nodes)/4 {
 		d.nodes = nil
@@ -89,12 +92,12 @@ func (d *Doc) Parse(raw []byte) error {
 	return nil
 }
 
-const outside = ^uint32(0) // the container around the root
+const outside = ^uint32(0) // the index that means "no container", used around the root
 
 func (d *Doc) parse(raw []byte) *SyntaxError {
 	var (
 		nodes = d.nodes
-		open  = outside // the innermost open container
+		open  = outside // index of the innermost open container
 		depth int
 		i     int
 		err   *SyntaxError
@@ -194,14 +197,15 @@ func closerOf(object bool) byte {
 	return ']'
 }
 
-// neitherNor is the message for an unexpected byte after a value: in an object
-// (key true) or an array (key false).
+// neitherNor has the messages for an unexpected byte after a value. The key is
+// true for objects and false for arrays.
 var neitherNor = map[bool]string{
 	true:  "where ',' or '}' should follow in an object",
 	false: "where ',' or ']' should follow in an array",
 }
 
-// scanKey checks a key and the colon after it, and returns the index after them.
+// scanKey checks a key and the following colon. It returns the index after
+// them.
 func (d *Doc) scanKey(raw []byte, i int) (int, node, *SyntaxError) {
 	if i = skipSpace(raw, i); i == len(raw) {
 		return i, node{}, endsEarly(raw, false)
@@ -224,8 +228,8 @@ func (d *Doc) scanKey(raw []byte, i int) (int, node, *SyntaxError) {
 	return i + 1, key, nil
 }
 
-// scanScalar checks the value that begins at raw[i] and is not an object or
-// array, and returns the index after it.
+// scanScalar checks the value at raw[i], which is not an object or array. It
+// returns the index after the value.
 func (d *Doc) scanScalar(raw []byte, i int) (int, uint32, *SyntaxError) {
 	switch c := raw[i]; {
 	case c == '"':
@@ -252,8 +256,8 @@ func skipSpace(raw []byte, i int) int {
 	return i
 }
 
-// scanString checks the string that begins at raw[i] and returns the index
-// after its closing quote.
+// scanString checks the string that begins at raw[i]. It returns the index
+// after the closing quote.
 func (d *Doc) scanString(raw []byte, i int) (int, uint32, *SyntaxError) {
 	const (
 		ones = 0x0101010101010101
@@ -262,9 +266,9 @@ func (d *Doc) scanString(raw []byte, i int) (int, uint32, *SyntaxError) {
 	info := uint32(String)
 	i++
 	for {
-		// Eight bytes at a time while none of them is special. A borrow of the
-		// subtractions can only mark bytes above one that is truly marked, so
-		// the lowest mark is exact.
+		// Check eight bytes at a time, for as long as none of them is special. A
+		// borrow in the subtractions can only mark bytes above a byte that is
+		// correctly marked, so the lowest mark is exact.
 		for i+8 <= len(raw) {
 			x := binary.LittleEndian.Uint64(raw[i:])
 			marks := (x | (x - ' '*ones) | ((x ^ '"'*ones) - ones) | ((x ^ '\\'*ones) - ones)) & high
@@ -307,7 +311,7 @@ func (d *Doc) scanString(raw []byte, i int) (int, uint32, *SyntaxError) {
 	}
 }
 
-// scanEscape checks the escape at raw[i]; it takes a surrogate pair as one
+// scanEscape checks the escape at raw[i]. A surrogate pair counts as one
 // escape.
 func scanEscape(raw []byte, i int) (next int, lone bool, err *SyntaxError) {
 	if i+1 >= len(raw) {
@@ -329,7 +333,8 @@ func scanEscape(raw []byte, i int) (next int, lone bool, err *SyntaxError) {
 	return i, false, unexpected(raw, i+1, "in an escape of a string")
 }
 
-// scanWord checks that raw[i:] begins with word, a value of a kind.
+// scanWord checks that raw[i:] begins with word, which is a value of the given
+// kind.
 func scanWord(raw []byte, i int, word string, kind Kind) (int, uint32, *SyntaxError) {
 	for j := 0; j < len(word); j++ {
 		if i+j == len(raw) {

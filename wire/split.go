@@ -7,47 +7,50 @@ import (
 )
 
 const (
-	defaultMaxLine = 256 << 20 // bytes of a line that are kept
+	defaultMaxLine = 256 << 20 // default for the maximum number of bytes that are kept of a line
 	firstBuffer    = 64 << 10
-	mostHead       = 1 << 20 // bytes kept of a line beyond the limit
-	idleBuffer     = 1 << 20 // a larger buffer is given back after its line
-	longest        = 8       // a line longer than this many times the limit is cut
+	mostHead       = 1 << 20 // maximum number of bytes that are kept of a line beyond the limit
+	idleBuffer     = 1 << 20 // a larger buffer is freed after its line
+	longest        = 8       // a line longer than this many times the limit is split
 )
 
 // Line is one line of a stream.
 type Line struct {
-	// Bytes are the bytes before the newline; a carriage return stays. They
-	// are good until the next call of Next.
+	// Bytes has the bytes before the newline, including a carriage return. They
+	// are valid until the next call of Next.
 	Bytes []byte
-	// Terminated is false for the bytes after the last newline.
+	// Terminated is false if the line has no newline: the rest at the end of the
+	// stream, or a part of a split line.
 	Terminated bool
-	// Size is the full length in bytes, more than len(Bytes) if the line was
-	// longer than the limit.
+	// Size is the full length in bytes. It is greater than len(Bytes) if the line
+	// was longer than the limit.
 	Size int
 }
 
-// Splitter splits a stream into lines. It never loses a line and never needs much
-// more memory than its limit. Of a longer line it keeps only the head, at most a
-// MiB, and counts the rest. A line longer than 8 times the limit, and than 256
-// MiB, is returned in parts, because it may never end.
+// Splitter splits a stream into lines. It never loses a line, and never needs
+// much more memory than its limit. Of a longer line, it keeps only the
+// beginning, at most 1 MiB, and counts the rest. A line that is longer than 8
+// times the limit and longer than 256 MiB is returned in parts, because it may
+// never end.
 type Splitter struct {
 	r       io.Reader
 	maxLine int
 	buf     []byte
-	from    int    // buf[from:to] has been read but not returned
+	from    int    // buf[from:to] was read but not yet returned
 	to      int    //
-	rest    []byte // read beyond the end of an oversize line, not in buf yet
-	err     error  // of r, returned after the last line
+	rest    []byte // bytes after the end of an oversize line that are not in buf yet
+	err     error  // error of r, returned after the last line
 }
 
-// NewSplitter returns a Splitter of r that keeps at most maxLine bytes of each
-// line; 0 means 256 MiB.
+// NewSplitter returns a Splitter for r. maxLine is the maximum number of bytes
+// that are kept of a line; 0 means 256 MiB.
 func NewSplitter(r io.Reader, maxLine int) *Splitter {
 	return &Splitter{r: r, maxLine: cmp.Or(max(maxLine, 0), defaultMaxLine)}
 }
 
-// Next returns the next line. It returns bytes after the last newline as an
-// unterminated line, and after that the error of the reader, io.EOF at its end.
+// Next returns the next line. Bytes after the last newline are an unterminated
+// line. After that, Next returns the error of the reader, which is io.EOF at
+// its end.
 func (s *Splitter) Next() (Line, error) {
 	if s.rest != nil {
 		s.buf, s.from, s.to, s.rest = s.rest, 0, len(s.rest), nil
@@ -81,7 +84,7 @@ func (s *Splitter) Next() (Line, error) {
 	}
 }
 
-// take returns buf[from:end] as a line and moves past it.
+// take returns buf[from:end] as a line and moves from past it.
 func (s *Splitter) take(end int, terminated bool) Line {
 	line := Line{Bytes: s.buf[s.from:end:end], Terminated: terminated, Size: end - s.from}
 	s.from = end
@@ -91,14 +94,13 @@ func (s *Splitter) take(end int, terminated bool) Line {
 	return line
 }
 
-// makeRoom moves the pending bytes to the front of this buffer, or of a new one
-// of a better size, to make space after them.
+// makeRoom makes space after the pending bytes. It moves them to the front of
+// the buffer, or of a new buffer with a better size.
 func (s *Splitter) makeRoom() {
 	pending, buf := s.buf[s.from:s.to], s.buf
 	switch {
 	case len(buf) == 0 || len(pending) > len(buf)/2:
-		// One byte more than the limit tells a line of just that length from
-		// a longer one.
+		// The extra byte distinguishes a line of exactly the limit from a longer one.
 		buf = make([]byte, max(min(2*len(buf), s.maxLine+1), min(firstBuffer, s.maxLine+1), len(pending)+1))
 	case len(buf) > idleBuffer && len(pending) < firstBuffer:
 		buf = make([]byte, 2*firstBuffer)
@@ -113,7 +115,8 @@ func (s *Splitter) fill() {
 	s.err = err
 }
 
-// read calls the reader's Read, and returns io.ErrNoProgress after 100 empty results in a row.
+// read calls the reader's Read. After 100 empty results in a row, it returns
+// io.ErrNoProgress.
 func (s *Splitter) read(into []byte) (int, error) {
 	for range 100 {
 		n, err := s.r.Read(into)
@@ -124,16 +127,16 @@ func (s *Splitter) read(into []byte) (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// oversize returns the head of the pending line and skips the rest.
+// oversize returns the beginning of the pending line and skips the rest.
 func (s *Splitter) oversize() Line {
 	head := bytes.Clone(s.buf[s.from : s.from+min(s.maxLine, mostHead)])
 	size := s.maxLine
 	rest := bytes.Clone(s.buf[s.from+s.maxLine : s.to])
-	s.buf, s.from, s.to = nil, 0, 0 // the next line begins elsewhere
+	s.buf, s.from, s.to = nil, 0, 0 // the next line begins in another buffer
 	var scratch []byte
 	for {
 		if i := bytes.IndexByte(rest, '\n'); i >= 0 {
-			// The head must stay unchanged until the next call, so copy the
+			// The returned bytes must stay unchanged until the next call. So copy the
 			// bytes after the newline to another buffer.
 			s.rest = append(make([]byte, 0, firstBuffer), rest[i+1:]...)
 			s.buf, s.from, s.to = nil, 0, 0

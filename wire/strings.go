@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Plain returns the bytes between the quotes of a string that has no escapes;
-// ok is false for every other value.
+// Plain returns the bytes between the quotes of a string without escapes. ok is
+// false for any other value.
 func (v Value) Plain() (inner []byte, ok bool) {
 	if v.Kind() != String {
 		return nil, false
@@ -19,8 +19,8 @@ func (v Value) Plain() (inner []byte, ok bool) {
 	return v.d.raw[n.start+1 : n.end-1 : n.end-1], true
 }
 
-// Str returns a string decoded, and "" for any other value. A surrogate without
-// its other half, which JSON allows but UTF-8 does not, becomes U+FFFD; see
+// Str returns a decoded string, or "" for any other value. JSON allows half of
+// a surrogate pair, but UTF-8 does not, so it becomes U+FFFD; see
 // LoneSurrogate.
 func (v Value) Str() string {
 	if inner, ok := v.Plain(); ok {
@@ -29,8 +29,8 @@ func (v Value) Str() string {
 	return string(v.AppendStr(nil))
 }
 
-// again is like Str. For a value that is often the same from one text to the
-// next, it returns the same string without allocating.
+// again is like Str, for a value that is often the same in successive texts. In
+// that case it returns the same string without allocating.
 func (v Value) again() string {
 	inner, ok := v.Plain()
 	if !ok {
@@ -61,7 +61,7 @@ func (v Value) AppendStr(dst []byte) []byte {
 	}
 }
 
-// Is reports whether the value is a string equal to s. It does not allocate.
+// Is reports whether the value is a string that equals s. It does not allocate.
 func (v Value) Is(s string) bool {
 	if v.Kind() != String {
 		return false
@@ -89,9 +89,9 @@ func (v Value) Is(s string) bool {
 	return s == ""
 }
 
-// LoneSurrogate reports whether the value is, or contains, a string (or key) with
-// a \u escape that is half of a surrogate pair. Such a text is valid JSON but not
-// a Unicode string: peers replace the character or fail.
+// LoneSurrogate reports whether the value contains a string or key with a \u
+// escape that is only half of a surrogate pair. Such a text is valid JSON but
+// not a Unicode string: peers replace the character or fail.
 func (v Value) LoneSurrogate() bool {
 	if v.d == nil || !v.d.lone {
 		return false
@@ -104,8 +104,8 @@ func (v Value) LoneSurrogate() bool {
 	return false
 }
 
-// unescape decodes the escape at the start of valid. A surrogate that is not part
-// of a pair becomes U+FFFD and is reported as lone.
+// unescape decodes the escape at the start of valid. A surrogate that is not
+// part of a pair becomes U+FFFD, and lone is then true.
 func unescape(valid []byte) (r rune, rest []byte, lone bool) {
 	switch valid[1] {
 	case 'b':
@@ -129,14 +129,14 @@ func unescape(valid []byte) (r rune, rest []byte, lone bool) {
 			}
 		}
 		return utf8.RuneError, rest, true
-	default: // the quote, the backslash and the slash stand for themselves
+	default: // a quote, backslash or slash
 		r = rune(valid[1])
 	}
 	return r, valid[2:], false
 }
 
-// hex4 returns the value of the four hexadecimal digits of a \u escape, -1 if
-// they are invalid.
+// hex4 returns the value of the four hexadecimal digits of a \u escape, or -1
+// if they are invalid.
 func hex4(b []byte) rune {
 	if len(b) < 4 {
 		return -1
@@ -201,8 +201,8 @@ func AppendString(dst []byte, s string) []byte {
 // Quote returns s as a JSON string literal.
 func Quote(s string) string { return string(AppendString(nil, s)) }
 
-// Clip returns a text unchanged if it has at most n bytes. Else it returns the
-// first n bytes, or fewer to avoid splitting a character, and an ellipsis.
+// Clip returns a text of at most n bytes unchanged. It cuts a longer text to n
+// bytes, or fewer so that no character is split, and appends an ellipsis.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

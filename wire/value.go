@@ -1,6 +1,6 @@
 // Package wire is the lowest layer: it reads the bytes of a connection as lines
-// and JSON values. It loses nothing: every value keeps its exact bytes, numbers
-// of any size included, and no input makes it panic. It reads JSON strictly (RFC
+// and JSON values. It loses nothing: every value keeps its exact bytes, even
+// numbers of any size. No input makes it panic. It parses JSON strictly (RFC
 // 8259, valid UTF-8) in one pass into a reusable flat table, so parsing a frame
 // allocates nothing.
 package wire
@@ -13,8 +13,8 @@ import (
 // Kind is the kind of a JSON value.
 type Kind uint8
 
-// The kinds. Missing is the kind of a value that does not exist, such as the
-// result of looking up an absent key; it is not JSON null.
+// The kinds. Missing is the kind of a value that does not exist, for example
+// the result of Get for an absent key. It is not JSON null.
 const (
 	Missing Kind = iota
 	Null
@@ -30,9 +30,9 @@ func (k Kind) String() string {
 	return [...]string{"missing", "null", "boolean", "number", "string", "array", "object"}[min(k, Object)]
 }
 
-// Value is one value of a parsed text. It is small and passed by value; it is
-// good until its Doc parses another text. The zero Value is Missing, and every
-// method may be called on it.
+// Value is one value of a parsed text. It is small and passed by value. It is
+// valid until its Doc parses another text. The zero Value is Missing, and all
+// methods work on it.
 type Value struct {
 	d *Doc
 	i uint32
@@ -48,14 +48,14 @@ func (v Value) Kind() Kind {
 	return v.node().kind()
 }
 
-// Exists reports whether there is a value; null counts as one.
+// Exists reports whether the value exists. It is true for null.
 func (v Value) Exists() bool { return v.d != nil }
 
-// IsNull reports whether the value is there and is null.
+// IsNull reports whether the value exists and is null.
 func (v Value) IsNull() bool { return v.Kind() == Null }
 
-// Raw returns the exact bytes of the value, without the space around it, and nil
-// if it is Missing. The slice is part of the parsed text.
+// Raw returns the exact bytes of the value, without surrounding white space. It
+// returns nil for Missing. The slice is part of the parsed text.
 func (v Value) Raw() []byte {
 	if v.d == nil {
 		return nil
@@ -64,7 +64,8 @@ func (v Value) Raw() []byte {
 	return v.d.raw[n.start:n.end:n.end]
 }
 
-// Offset returns where Raw begins in the parsed text, in bytes.
+// Offset returns the offset of Raw in the parsed text, in bytes. It returns 0
+// for Missing.
 func (v Value) Offset() int {
 	if v.d == nil {
 		return 0
@@ -72,8 +73,9 @@ func (v Value) Offset() int {
 	return int(v.node().start)
 }
 
-// Get returns the member of an object, Missing if there is none or the value is
-// not an object. If a key occurs several times, the last counts.
+// Get returns the member of an object with this key. It returns Missing if
+// there is none or the value is not an object. If a key occurs several times,
+// the last one counts.
 func (v Value) Get(key string) Value {
 	var found Value
 	if v.Kind() != Object {
@@ -88,7 +90,7 @@ func (v Value) Get(key string) Value {
 			}
 			continue
 		}
-		// Most keys differ in length already. This loop is the hottest of all.
+		// The lengths of most keys already differ. This loop is the hottest of all.
 		if int(n.end-n.start)-2 == len(key) && string(raw[n.start+1:n.end-1]) == key {
 			found = Value{v.d, i + 1}
 		}
@@ -96,8 +98,9 @@ func (v Value) Get(key string) Value {
 	return found
 }
 
-// Path follows keys and array positions separated by dots, such as
-// "params.options.0.kind". The empty path is the value itself.
+// Path returns the value at a path of keys and array indexes, separated by
+// dots, such as "params.options.0.kind". The empty path returns the value
+// itself.
 func (v Value) Path(dotted string) Value {
 	for dotted != "" && v.Exists() {
 		step := dotted
@@ -119,9 +122,9 @@ func (v Value) Path(dotted string) Value {
 	return v
 }
 
-// PathTo returns the dotted path that leads from v to a value inside it; ok is
-// false if inner is not inside v. A key with a dot in it gives a path that
-// Path cannot follow.
+// PathTo returns the path from v to a value inside of it, in the form that Path
+// accepts. ok is false if inner is not inside v. If a key contains a dot, Path
+// cannot follow the result.
 func (v Value) PathTo(inner Value) (path string, ok bool) {
 	if v.d == nil || inner.d != v.d || inner.i < v.i || inner.i >= v.node().next {
 		return "", false
@@ -146,7 +149,7 @@ func (v Value) PathTo(inner Value) (path string, ok bool) {
 					break
 				}
 			}
-			if inner.i < v.i { // a key: the path of its value
+			if inner.i < v.i { // inner is a key: return the path of its value
 				inner = v
 			}
 		}
@@ -177,9 +180,9 @@ func (v Value) item(at int) Value {
 	return Value{}
 }
 
-// Len returns the number of items of an array, the number of members of an object
-// (with repeated keys), the length in bytes of a decoded string, and 0 for
-// anything else.
+// Len returns the number of items of an array, the number of members of an
+// object (counting repeated keys), or the length in bytes of a decoded string.
+// It returns 0 for any other value.
 func (v Value) Len() int {
 	switch v.Kind() {
 	case Array, Object:
@@ -193,7 +196,8 @@ func (v Value) Len() int {
 	return 0
 }
 
-// Items yields the items of an array in order, and nothing for other kinds.
+// Items yields the items of an array in order. It yields nothing for other
+// kinds.
 func (v Value) Items() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
 		if v.Kind() != Array {
@@ -208,8 +212,8 @@ func (v Value) Items() iter.Seq[Value] {
 	}
 }
 
-// Find returns the first item of an array whose member key is text, Missing if
-// there is none.
+// Find returns the first item of an array whose member key is the string text.
+// It returns Missing if there is none.
 func (v Value) Find(key, text string) Value {
 	for item := range v.Items() {
 		if item.Get(key).Is(text) {
@@ -220,7 +224,7 @@ func (v Value) Find(key, text string) Value {
 }
 
 // Members yields the decoded keys and the values of an object in the order of
-// the text, repeated keys included, and nothing for other kinds.
+// the text, including repeated keys. It yields nothing for other kinds.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
 		for key, value := range v.Fields() {
@@ -231,8 +235,8 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// Fields is like Members, with the keys as String values, so that it decodes and
-// allocates nothing.
+// Fields is like Members, but yields the keys as String values. So it decodes
+// and allocates nothing.
 func (v Value) Fields() iter.Seq2[Value, Value] {
 	return func(yield func(Value, Value) bool) {
 		if v.Kind() != Object {
@@ -247,12 +251,12 @@ func (v Value) Fields() iter.Seq2[Value, Value] {
 	}
 }
 
-// Whole reports whether the value is a number, of any size, that is written
-// without fraction and exponent.
+// Whole reports whether the value is a number without fraction and exponent.
+// The number may have any size.
 func (v Value) Whole() bool { return v.Kind() == Number && v.node().is(flagInteger) }
 
-// Int returns a number that is written without fraction and exponent and fits
-// into 64 bits; false for any other value.
+// Int returns the value of a number without fraction and exponent that fits
+// into 64 bits. It returns false for any other value.
 func (v Value) Int() (int64, bool) {
 	if !v.Whole() {
 		return 0, false
@@ -261,8 +265,8 @@ func (v Value) Int() (int64, bool) {
 	return n, err == nil
 }
 
-// Float returns a number as the nearest float64; false if it is not a number or
-// out of range.
+// Float returns a number as the nearest float64. It returns false if the value
+// is not a number or is out of range.
 func (v Value) Float() (float64, bool) {
 	if v.Kind() != Number {
 		return 0, false
@@ -271,7 +275,7 @@ func (v Value) Float() (float64, bool) {
 	return f, err == nil
 }
 
-// Bool returns the value of a boolean; ok is false for any other value.
+// Bool returns a boolean. ok is false for any other value.
 func (v Value) Bool() (value, ok bool) {
 	if v.Kind() != Bool {
 		return false, false
@@ -279,7 +283,7 @@ func (v Value) Bool() (value, ok bool) {
 	return v.d.raw[v.node().start] == 't', true
 }
 
-// Text returns a string decoded and any other value as its raw text.
+// Text returns a string decoded, and any other value as its raw JSON text.
 func (v Value) Text() string {
 	if v.Kind() == String {
 		return v.Str()

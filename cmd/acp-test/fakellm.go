@@ -156,8 +156,8 @@ func (h *host) recordModel(ctx context.Context, o *modelServer, t *transcript.Tr
 	return nil
 }
 
-// wayOut returns the transport for requests to model providers. It uses the proxy of the user's environment, which an
-// agent under test may not use.
+// wayOut returns the transport for requests to model providers. It uses the proxy of the user's environment; agents
+// under test do not.
 func wayOut() *http.Transport {
 	return &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true, IdleConnTimeout: time.Minute}
 }

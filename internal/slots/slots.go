@@ -9,22 +9,23 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 )
 
-// Slots are the places for scenarios that run at once. A scenario gives its slot back when only its final wait is left.
-// The capacity is the maximum number of slots.
+// Slots limits how many scenarios run at once. A scenario returns its slot when it only has its final wait left. The
+// capacity is the maximum number of slots.
 type Slots chan struct{}
 
-// mostAtOnce is the default maximum of scenarios at once. Each has an agent, which uses memory even while it waits.
+// mostAtOnce is the default maximum of scenarios that run at once. Each has an agent, which uses memory even while it
+// waits.
 const mostAtOnce = 16
 
-// idleCheck is how often fit checks whether the processors have time for one more scenario.
+// idleCheck is the time between two checks of whether the processors have time for one more scenario.
 const idleCheck = 200 * time.Millisecond
 
-// crowded is the number of checks in a row that must find all processors busy before fit takes one slot back.
+// crowded is how many checks in a row must find all processors busy before a slot is removed.
 const crowded = 25
 
-// New returns n slots. For n = 0 it starts with one per processor and adjusts the number until ctx ends: it adds a
-// slot when all are taken and the processors are idle. It removes one when the processors had no time for five seconds
-// and more than twice as many scenarios run as there are processors.
+// New returns n slots. If n is 0, it starts with one slot per processor and adjusts the number until ctx ends.
+// It adds a slot when all slots are taken and the processors are idle. It removes a slot after the processors were
+// busy for five seconds, as long as there are more than two slots per processor.
 func New(ctx context.Context, n int) Slots {
 	if n > 0 {
 		return make(Slots, n)
@@ -33,7 +34,7 @@ func New(ctx context.Context, n int) Slots {
 	for range cap(s) - runtime.NumCPU() {
 		s <- struct{}{}
 	}
-	if process.Starved() > 0 { // else this system does not tell
+	if process.Starved() > 0 { // otherwise this system does not report the waiting time
 		tick := time.NewTicker(idleCheck)
 		context.AfterFunc(ctx, tick.Stop)
 		go s.fit(ctx, cap(s)-runtime.NumCPU(), tick.C, process.Starved)
@@ -41,9 +42,9 @@ func New(ctx context.Context, n int) Slots {
 	return s
 }
 
-// fit changes the number of slots by at most one per tick, until ctx ends. It adds up to n slots while all are taken
-// and the processors are idle. It takes one back when the processors were busy for 25 ticks in a row (see crowded),
-// but keeps two slots per processor. starved returns the total time for which processes have waited for a processor.
+// fit changes the number of slots by at most one per tick, until ctx ends. It adds up to n slots while all slots are
+// taken and the processors are idle. It removes one when the processors were busy for crowded ticks in a row, but
+// keeps two slots per processor. starved returns the total time that processes have waited for a processor.
 func (s Slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved func() time.Duration) {
 	for before, full := starved(), 0; ; {
 		select {
@@ -71,8 +72,8 @@ func (s Slots) fit(ctx context.Context, n int, tick <-chan time.Time, starved fu
 	}
 }
 
-// offer adds one slot if all are taken and the processors were idle: waited, the time that processes waited for one,
-// is less than half of idleCheck.
+// offer adds a slot if all slots are taken and the processors were idle. waited is how long processes waited for a
+// processor since the last tick; less than half of idleCheck counts as idle.
 func (s Slots) offer(waited time.Duration) bool {
 	if len(s) < cap(s) || waited >= idleCheck/2 {
 		return false

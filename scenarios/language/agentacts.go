@@ -218,7 +218,7 @@ func misfit(text, kind string) string {
 	return ""
 }
 
-// unescape replaces escapes such as \\u0000, in Go's syntax, in a text.
+// unescape replaces escapes such as \u0000, in Go's syntax, in a text.
 func unescape(text string) (string, error) {
 	out, err := strconv.Unquote(`"` + strings.ReplaceAll(text, `"`, `\"`) + `"`)
 	if err != nil {

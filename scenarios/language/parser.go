@@ -21,11 +21,11 @@ import (
 // Played is one compiled line.
 type Played[B any] struct {
 	Line, Column int
-	Text         string // the line as written, for logs
+	Text         string // the line as it is written, for logs
 	Command      *Command[B]
 	Do           Step[B]
 	Source       *Line[B]               // nil for a comment
-	act          func(*serve.Run) error // set instead of Do for a line of a scripted agent
+	act          func(*serve.Run) error // set instead of Do for a line of an agent-side scenario
 }
 
 // parser compiles the lines of a scenario.
@@ -34,9 +34,9 @@ type parser[B any] struct {
 	file     string
 	mistakes []*Mistake
 
-	comment  []string // comment lines right above the next line
+	comment  []string // the comment lines directly above the next line
 	sessions map[string]bool
-	names    map[string]bool // captures
+	names    map[string]bool // names that lines declared with "as NAME"
 	commands map[string]*Command[B]
 	kinds    map[string]*Kind
 	dialect  *Dialect[B]
@@ -45,24 +45,25 @@ type parser[B any] struct {
 // Line is a line that is being compiled.
 type Line[B any] struct {
 	*script.Line
-	// Rest are the arguments that have not been taken yet.
+	// Rest holds the arguments that have not been read yet.
 	Rest []script.Word
 	// Alias is the name that the line gives to its result, or "".
 	Alias string
-	// Comment is the text of the comment lines right above.
+	// Comment is the text of the comment lines directly above the line.
 	Comment string
 
 	p   *parser[B]
-	bad *Mistake // the first one
+	bad *Mistake // the first mistake; nil if there is none
 }
 
-// Starts records that the line starts a program, or gives the agent something that may start a program.
+// Starts records that the line starts a program, or that it gives the agent something that may start a program. what
+// describes it.
 func (l *Line[B]) Starts(what string) {
 	s := l.p.scenario
 	s.starts = append(s.starts, &Mistake{File: s.File, Line: l.Number, Message: what + ": " + l.Line.Text})
 }
 
-// Inside records a mistake if a word without variables names a path outside the workspace.
+// Inside records a mistake for each word that names a path outside the workspace. It skips words with variables.
 func (l *Line[B]) Inside(words ...script.Word) {
 	for _, w := range words {
 		if name, ok := w.Literal(); ok && name != "" && !filepath.IsLocal(filepath.FromSlash(name)) {
@@ -72,10 +73,11 @@ func (l *Line[B]) Inside(words ...script.Word) {
 	}
 }
 
-// Implied returns a line for a step that an act requires but the script may omit.
+// Implied returns a line for a step that another line requires but the script may omit.
 func Implied[B any](text string) *Line[B] { return &Line[B]{Line: script.New(text), p: &parser[B]{}} }
 
-// Mistake records a mistake of the line, unless it already has one. It returns nil, so that Compile can end with it.
+// Mistake records a mistake of the line. Only the first mistake of a line counts. Mistake returns nil, so that
+// Compile functions can return its result.
 func (l *Line[B]) Mistake(column int, hint, format string, args ...any) Step[B] {
 	if l.bad == nil {
 		l.bad = &Mistake{File: l.p.file, Line: l.Number, Column: column, Message: fmt.Sprintf(format, args...), Hint: hint}
@@ -89,15 +91,15 @@ func (l *Line[B]) Usage(column int, format string, args ...any) Step[B] {
 	return l.Mistake(column, "usage: "+strings.TrimSpace(c.Name+" "+c.Args), format, args...)
 }
 
-// suppose declares every word of a faulty line as a session and a name. Lines below that refer to the faulty line then
-// cause no further mistakes.
+// suppose declares every word of a faulty line as the name of a session and of a result. Later lines that refer to
+// the faulty line then cause no further mistakes.
 func (p *parser[B]) suppose(l *script.Line) {
 	for _, w := range strings.Fields(l.Text) {
 		p.sessions[w], p.names[w] = true, true
 	}
 }
 
-// block compiles lines. It leaves out lines with a mistake.
+// block compiles lines. It omits lines that have a mistake.
 func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 	for _, node := range lines {
 		comment := strings.Join(p.comment, " ")
@@ -133,7 +135,7 @@ func (p *parser[B]) block(lines []*script.Line) (steps []Played[B]) {
 	return steps
 }
 
-// holds reports whether the conditions of a line hold, such as [linux].
+// holds reports whether all conditions of a line, such as [linux], are true.
 func (l *Line[B]) holds() bool {
 	holds := true
 	for _, w := range l.Conditions {
@@ -148,7 +150,7 @@ func (l *Line[B]) holds() bool {
 	return holds
 }
 
-// holds reports whether a condition, without its brackets, holds and whether it is known.
+// holds reports whether a condition is true, and whether it is known. c is the condition without its brackets.
 func (d *Dialect[B]) holds(c string) (holds, known bool) {
 	want := !strings.HasPrefix(c, "!")
 	switch c = strings.TrimPrefix(c, "!"); c {
@@ -160,7 +162,7 @@ func (d *Dialect[B]) holds(c string) (holds, known bool) {
 	return false, false
 }
 
-// demand records in the open check whether the line forbids an entry (Denies) or requires one (Claims).
+// demand sets Denies of the open check if the line forbids an entry, or Claims if the line requires one.
 func (l *Line[B]) demand(c *Command[B]) {
 	all := l.p.scenario.Checks
 	if len(all) == 0 {
@@ -175,8 +177,8 @@ func (l *Line[B]) demand(c *Command[B]) {
 	}
 }
 
-// compile finds the command of a line and lets it read the arguments, even if the line's conditions do not hold.
-// Mistakes are in l.bad.
+// compile looks up the command of a line and compiles its arguments. It does so even if a condition of the line is
+// false; holds reports that. Mistakes are stored in l.bad.
 func (l *Line[B]) compile() (s Played[B], holds bool) {
 	holds = l.holds()
 	name := l.Name.Raw()
@@ -212,7 +214,8 @@ func (l *Line[B]) compile() (s Played[B], holds bool) {
 	return s, holds
 }
 
-// checkForm records mistakes around the arguments: a negation, blocks, a name.
+// checkForm records mistakes in the form of a line: a negation, blocks, or a name that the command does not allow or
+// requires.
 func (l *Line[B]) checkForm(c *Command[B]) {
 	name := c.Name
 	switch n := len(l.Blocks); {
@@ -231,10 +234,11 @@ func (l *Line[B]) checkForm(c *Command[B]) {
 	}
 }
 
-// The functions below read the arguments of a line. For a missing or wrong argument they record a mistake and return
-// the zero value.
+// The functions below read the arguments of a line. If an argument is missing or wrong, they record a mistake and
+// return the zero value.
 
-// Need returns the word at i. For a missing word it records a mistake, with the noun what, and adds an empty word.
+// Need returns the word at index i. If the word is missing, Need records a mistake and adds an empty word. what is
+// the noun for the word in that mistake.
 func (l *Line[B]) Need(i int, what string) script.Word {
 	for i >= len(l.Rest) {
 		l.Usage(l.End()+1, "%s is missing", what)
@@ -243,7 +247,7 @@ func (l *Line[B]) Need(i int, what string) script.Word {
 	return l.Rest[i]
 }
 
-// AtMost records a mistake if the line has more than n words. hint, if given, replaces the usage in that mistake.
+// AtMost records a mistake if the line has more than n words. hint, if given, replaces the usage in the mistake.
 func (l *Line[B]) AtMost(n int, hint ...string) {
 	if len(l.Rest) <= n {
 		return
@@ -253,7 +257,7 @@ func (l *Line[B]) AtMost(n int, hint ...string) {
 	}
 }
 
-// One returns the literal text of the word at i.
+// One returns the literal text of the word at index i. what is the noun for the word in mistakes.
 func (l *Line[B]) One(i int, what string) string {
 	w := l.Need(i, what)
 	s, ok := w.Literal()
@@ -264,7 +268,8 @@ func (l *Line[B]) One(i int, what string) string {
 	return s
 }
 
-// Choice returns the literal text of the word at i, which must be one of allowed.
+// Choice returns the literal text of the word at index i. It records a mistake if the text is not in allowed. what is
+// the noun for the word in mistakes.
 func (l *Line[B]) Choice(i int, what string, allowed ...string) string {
 	s := l.One(i, strings.Join(allowed, ", "))
 	if !slices.Contains(allowed, s) {
@@ -273,7 +278,8 @@ func (l *Line[B]) Choice(i int, what string, allowed ...string) string {
 	return s
 }
 
-// Int returns the number in a word, which must be at least least.
+// Int returns the number in a word. It records a mistake with the formatted text if the word is no number or less
+// than least.
 func (l *Line[B]) Int(w script.Word, least int, format string, args ...any) int {
 	n, err := strconv.Atoi(w.Raw())
 	if err != nil || n < least {
@@ -283,7 +289,7 @@ func (l *Line[B]) Int(w script.Word, least int, format string, args ...any) int 
 	return n
 }
 
-// Duration returns the duration in a word.
+// Duration parses the duration in a word, such as 250ms.
 func (l *Line[B]) Duration(w script.Word) time.Duration {
 	s, _ := w.Literal()
 	d, err := time.ParseDuration(s)
@@ -334,7 +340,7 @@ func (l *Line[B]) Headers() []script.Word {
 	return headers
 }
 
-// SessionName returns the word at i if it names a session.
+// SessionName returns the word at index i and true if the word is the name of a session.
 func (l *Line[B]) SessionName(i int) (string, bool) {
 	if i >= len(l.Rest) || l.Rest[i].Quoted {
 		return "", false
@@ -343,8 +349,9 @@ func (l *Line[B]) SessionName(i int) (string, bool) {
 	return s, ok && l.p.sessions[s]
 }
 
-// TakeSession removes the first word of a line that has needs+1 words, and returns it. The word must name a session.
-// With fewer words it returns "", the current session.
+// TakeSession removes and returns the first word of a line that has exactly needs+1 words. This word must be the name
+// of a session; hint is for the mistake. If the line has another number of words, TakeSession returns "", which means
+// the current session.
 func (l *Line[B]) TakeSession(needs int, hint string) string {
 	if len(l.Rest) != needs+1 {
 		return ""
@@ -360,7 +367,7 @@ func (l *Line[B]) TakeSession(needs int, hint string) string {
 // File returns the name of the scenario's file.
 func (l *Line[B]) File() string { return l.p.file }
 
-// Scenario returns the scenario of the line, so that the line can declare something in it.
+// Scenario returns the scenario of the line. The line can store declarations in it.
 func (l *Line[B]) Scenario() *Scenario[B] { return l.p.scenario }
 
 // Body compiles the i-th block of the line.
@@ -369,7 +376,7 @@ func (l *Line[B]) Body(i int) []Played[B] { return l.p.block(l.Blocks[i]) }
 // Kind returns a kind of patterns by its name.
 func (l *Line[B]) Kind(name string) *Kind { return l.p.kinds[name] }
 
-// Reject records a mistake at another line of the file, such as a line in a block of this line.
+// Reject records a mistake at another line of the file, for example a line in a block.
 func (l *Line[B]) Reject(line, column int, message string) {
 	l.p.mistakes = append(l.p.mistakes, &Mistake{File: l.p.file, Line: line, Column: column, Message: message})
 }
@@ -379,13 +386,13 @@ func (l *Line[B]) UsesGate(name string) {
 	l.p.scenario.gates = append(l.p.scenario.gates, gate{name, l.Number})
 }
 
-// DeclareName records a name that lines below may refer to.
+// DeclareName records a name to which later lines may refer.
 func (l *Line[B]) DeclareName(name string) { l.p.names[name] = true }
 
-// Command returns the command of the line, nil for a line from Implied.
+// Command returns the command of the line. It returns nil for a line that Implied made.
 func (l *Line[B]) Command() *Command[B] { return l.p.commands[l.Name.Raw()] }
 
-// Tilde reads "~ REGEXP" from the words of the line.
+// Tilde reads "~ REGEXP", which must be all of the line's arguments.
 func (l *Line[B]) Tilde() *regexp.Regexp {
 	if len(l.Rest) < 2 || l.Rest[0].Raw() != "~" {
 		l.Usage(len(l.Name.Raw())+2, "expected ~ and a regular expression")
@@ -408,14 +415,14 @@ func (l *Line[B]) Regexp(column int, s string) *regexp.Regexp {
 	return re
 }
 
-// Blameless is an error that the agent's behavior caused, so that the scenario's author need not fix anything.
+// Blameless is an error caused by the agent's behavior rather than by a mistake in the scenario.
 type Blameless interface {
 	error
 	Blameless() bool
 }
 
-// Fault returns a runtime error as a *Mistake at this line. A *Mistake or a Blameless error in err is returned
-// unchanged.
+// Fault converts a runtime error to a *Mistake at this line. If err wraps a *Mistake or a Blameless error, Fault
+// returns that error unchanged.
 func (l *Line[B]) Fault(err error) error {
 	var m *Mistake
 	var blameless Blameless
@@ -428,13 +435,13 @@ func (l *Line[B]) Fault(err error) error {
 	return &Mistake{File: l.p.file, Line: l.Number, Message: err.Error()}
 }
 
-// HasSession reports whether a line above opens a session of that name.
+// HasSession reports whether an earlier line opens a session with this name.
 func (l *Line[B]) HasSession(name string) bool { return l.p.sessions[name] }
 
-// DeclareSession records that the line opens a session of that name.
+// DeclareSession records that the line opens a session with this name.
 func (l *Line[B]) DeclareSession(name string) { l.p.sessions[name] = true }
 
-// Ref returns the word at i, which must be a name that an earlier line declared with "as NAME".
+// Ref returns the word at index i. It records a mistake if no earlier line declared this name with "as NAME".
 func (l *Line[B]) Ref(i int) string {
 	s := l.One(i, "the name of a line above")
 	if !l.p.names[s] {
@@ -443,18 +450,20 @@ func (l *Line[B]) Ref(i int) string {
 	return s
 }
 
-// DeclarePrompt records that the line sends text as a prompt; the model server finds its turn by that text. The session
-// "" is the current one. index is the number of the prompt in the script, from 1.
+// DeclarePrompt records that the line sends a prompt with this text. The model server recognizes the turn by the
+// text. If session is "", the prompt belongs to the current session. index is the number of the prompt in the script,
+// from 1.
 func (l *Line[B]) DeclarePrompt(session string, text script.Word) (index int) {
 	s := l.p.scenario
 	s.Prompts = append(s.Prompts, Prompt{session, text.Raw(), l.Number})
 	return len(s.Prompts)
 }
 
-// DeclareBusy records how the agent promises to handle a prompt sent during a running turn.
+// DeclareBusy records how the agent promises to treat a prompt during a running turn.
 func (l *Line[B]) DeclareBusy(promise string) { l.p.scenario.Busy = promise }
 
-// Source returns the text of a word. The word @FILE means the content of that file of the archive.
+// Source returns the text that a word stands for. For @FILE, this is the content of the file in the archive; any
+// other word stands for itself.
 func (l *Line[B]) Source(w script.Word) script.Word {
 	s, ok := w.Literal()
 	if !ok || w.Quoted || !strings.HasPrefix(s, "@") {
@@ -467,7 +476,7 @@ func (l *Line[B]) Source(w script.Word) script.Word {
 	return script.Quote(string(data))
 }
 
-// OnlyDuration returns the duration in the line's only word.
+// OnlyDuration returns the duration in the line's only argument.
 func (l *Line[B]) OnlyDuration() time.Duration {
 	w := l.Need(0, "a duration")
 	l.AtMost(1)

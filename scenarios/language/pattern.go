@@ -13,16 +13,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Pattern is a compiled description of one kind of entry with conditions on
-// its fields.
+// Pattern describes entries of one kind, with conditions on their fields.
 type Pattern struct {
-	Text   string // as written
+	Text   string // the pattern as it is written
 	Of     *Kind
 	Arg    script.Word
 	HasArg bool
 	Fields []Field
-	// Session is the name of the session that an entry must belong to; "" is the branch's session, "any" is every
-	// session.
+	// Session is the name of the session to which an entry must belong. "" means the branch's session, and "any" means
+	// every session.
 	Session string
 }
 
@@ -31,10 +30,11 @@ type Field struct {
 	Path     string
 	Operator string // = != ~ !~ ?
 	Value    script.Word
-	Regexp   *regexp.Regexp // if Value is literal
+	Regexp   *regexp.Regexp // set if Value is literal
 }
 
-// Pattern reads a pattern from Rest[from:], up to a word in stop or the end, and returns the index after it.
+// Pattern parses a pattern that begins at Rest[from]. The pattern ends before a word in stop or at the end of the
+// line. next is the index after the pattern.
 func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 	p = &Pattern{Of: &Kind{}}
 	if from >= len(l.Rest) {
@@ -68,7 +68,7 @@ func (l *Line[B]) Pattern(from int, stop ...string) (p *Pattern, next int) {
 	return p, next
 }
 
-// kindOf sets a pattern's kind from its first word, and reports whether such a kind exists.
+// kindOf sets a pattern's kind from its first word. It reports false if there is no such kind.
 func (l *Line[B]) kindOf(first script.Word, p *Pattern) bool {
 	name, ok := first.Literal()
 	ok = ok && !first.Quoted
@@ -89,7 +89,7 @@ func (l *Line[B]) kindOf(first script.Word, p *Pattern) bool {
 	return true
 }
 
-// condition adds a condition to a pattern. session=NAME sets the pattern's session instead.
+// condition adds a condition to a pattern, or sets the pattern's session if the word is session=NAME.
 func (l *Line[B]) condition(w script.Word, p *Pattern) {
 	f := l.Field(w)
 	if f.Path != "session" || f.Operator != "=" {
@@ -103,7 +103,7 @@ func (l *Line[B]) condition(w script.Word, p *Pattern) {
 	p.Session = s
 }
 
-// checkArg finds mistakes in the argument of a pattern before the run.
+// checkArg records mistakes in the argument of a pattern. It skips an argument with variables.
 func (l *Line[B]) checkArg(p *Pattern) {
 	s, ok := p.Arg.Literal()
 	if !p.HasArg || !ok {
@@ -150,7 +150,7 @@ func (l *Line[B]) Field(w script.Word) Field {
 	return Field{Path: strings.TrimSuffix(s, "?"), Operator: "?"}
 }
 
-// kinds returns the kinds of patterns by their names.
+// kinds returns the kinds of patterns by name, including aliases.
 func (d *Dialect[B]) kinds() map[string]*Kind {
 	all := map[string]*Kind{}
 	for _, k := range slices.Concat(d.Kinds, d.AnyKinds) {
@@ -163,39 +163,41 @@ func (d *Dialect[B]) kinds() map[string]*Kind {
 
 // Kind is a kind of pattern, such as turn or request.
 type Kind struct {
-	// Name is the first word of the pattern. Arg is the argument after it: "" for none, "?" for an optional one, "REF"
-	// for the name of a line that sent a request. Help describes the entries that match.
+	// Name is the first word of the pattern. Arg is the usage of the argument that follows: "" for none, "?" for an
+	// optional one, or "REF" for the name of a line that sent a request. Help describes the matching entries.
 	Name, Arg, Help string
 	// Aliases are other names.
 	Aliases []string
-	// Events are the allowed arguments, which are events of Of; nil allows any.
+	// Events lists the allowed arguments, which are events of the source in the field Of. If it is nil, every argument
+	// is allowed.
 	Events []string
 	Of     string
-	// Match reports whether an entry is of this kind. own is false if the entry belongs to a session other than the
-	// pattern's.
+	// Match reports whether an entry matches. own is true if the entry belongs to the pattern's session.
 	Match func(x Bound, e transcript.Entry, own bool) bool
-	// Inner: the entry can only come before the end of the turn. Opens: without the entry, later lines have no
-	// situation to judge. Effect: the entry shows an effect or an end. Outlives: the entry may come after the agent's
-	// exit. Answered: "after" counts from the entry's answer on.
+	// Inner means that the entry can only come before the end of the turn. Opens means that later lines have no
+	// situation to judge if the entry is missing. Effect means that the entry shows an effect or an end. Outlives means
+	// that the entry may come after the agent has exited. Answered means that "after" refers to the response to the
+	// entry, not to the entry itself.
 	Inner, Opens, Effect, Outlives, Answered bool
-	// Alone: a scenario with this kind needs a process of the agent that no other scenario used.
+	// Alone means that a scenario with this kind needs an agent process that no other scenario has used.
 	Alone bool
 
-	// InnerArg reports whether Inner and Opens apply to a pattern with this argument; nil means they never do.
+	// InnerArg reports whether a pattern with this argument counts as Inner and Opens. If it is nil, none does.
 	InnerArg func(arg string) bool
 }
 
-// OfRequest reports whether the argument names a request. The search for entries then begins at that request.
+// OfRequest reports whether the argument is the name of a request. The search for entries then begins at that
+// request.
 func (k *Kind) OfRequest() bool { return k.Arg == "REF" }
 
-// Bound is a pattern's condition on entries, with its variables replaced.
+// Bound holds a pattern's conditions on entries, with variables expanded.
 type Bound struct {
 	// Arg is the pattern's argument, or "".
 	Arg string
-	// Session is the id of the pattern's session; "" is any.
+	// Session is the id of the pattern's session; "" means any session.
 	Session string
 	// Ref is the Seq of the request that the pattern names.
 	Ref int
-	// Over lists the prompts whose turns have ended. A second response to such a prompt does not end another turn.
+	// Over lists the prompts whose turns have ended. A second response to such a prompt ends no other turn.
 	Over []int
 }

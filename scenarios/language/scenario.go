@@ -22,54 +22,55 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// Scenario is one compiled scenario, from a text without errors.
+// Scenario is a compiled scenario. Its text has no errors.
 type Scenario[B any] struct {
-	// ID is the path without extension, relative to the root of its
-	// collection, with slashes.
+	// ID is the scenario's path relative to the root of its collection, with slashes and without extension.
 	ID string
-	// File is the name to show to the user.
+	// File is the file name to show to the user.
 	File string
-	// Title is the first comment line, with the lines below that begin with a small letter and continue its sentence.
+	// Title is the first comment line. If the following comment lines begin with a lower-case letter, they continue the
+	// title.
 	Title string
-	// Tags are the tags of the command tag, and the folder's name.
+	// Tags lists the tags from the command tag, and the names of the scenario's folders.
 	Tags []string
-	// Role is "editor", or "agent" for a scenario that scripts the agent.
+	// Role is "editor" or, for an agent-side scenario, "agent".
 	Role string
-	// Agent is the script of a scenario with role agent; else nil.
+	// Agent is the script of an agent-side scenario, else nil.
 	Agent *AgentScript
-	// Suite is the name of the shipped suite that the scenario belongs to, or "".
+	// Suite is the name of the scenario's shipped suite, or "".
 	Suite string
 
-	// Several: the scenario names more than one protocol.
+	// Several means that the scenario is for more than one protocol.
 	Several bool
 	Steps   []Played[B]
 	Checks  []*Check
 	Prompts []Prompt
 	Needs   []Need
-	// Workspace are the files of the workspace, by their names with slashes. Want are the expected files, by their
-	// names without want/.
+	// Workspace maps the paths of the workspace's files, with slashes, to their contents. Want does the same for the
+	// expected files; its paths omit want/.
 	Workspace, Want map[string][]byte
-	// Model is the text of llm.yaml, nil without one.
+	// Model is the text of llm.yaml, or nil if the scenario has none.
 	Model []byte
-	// Alone is why the scenario needs an agent process that no other scenario used; "" if it can share one.
+	// Alone is the reason why the scenario needs an agent process that no other scenario has used. It is "" if the
+	// scenario can share a process.
 	Alone string
-	// Orphans: the script asks which processes the agent left behind.
+	// Orphans means that the script checks which processes the agent left running.
 	Orphans bool
-	// Golden is how the run is compared with its golden: off, exact, canonical, or "" for the default.
+	// Golden determines how the run is compared with its golden: off, exact, canonical, or "" for the default.
 	Golden string
-	// Further is why no further turn follows the last line; "" allows the turn.
+	// Further is the reason why no further turn follows the last line. "" means that one does.
 	Further string
-	// Timeout is the scenario's own timeout; 0 is the default.
+	// Timeout is the scenario's own timeout; 0 means the default.
 	Timeout time.Duration
-	// RulesOff maps the rules that are turned off to the reasons.
+	// RulesOff maps the id of a rule that is turned off to the reason.
 	RulesOff map[string]string
-	// Busy is how the agent handles a prompt sent during a running turn; "" means as the profile says.
+	// Busy is how the agent treats a prompt during a running turn. "" means that the profile's value applies.
 	Busy string
 
-	starts  []*Mistake // lines that start programs, see Starts
+	starts  []*Mistake // lines that start programs; see Starts
 	gates   []gate     // the gates that the script awaits or releases
 	text    []byte     // the source of a shipped scenario
-	modelAt int        // line of the scenario where llm.yaml begins
+	modelAt int        // number of the line at which llm.yaml begins
 }
 
 // Check is a check that the script declares.
@@ -77,11 +78,12 @@ type Check struct {
 	Slug, Title  string
 	Requirements []string
 	Line, Column int
-	Class        results.Verdict // 0: from the requirements
-	// Denies: a line of the check forbids an entry. Claims: a line requires something other than the end of a turn.
+	Class        results.Verdict // 0 means that the requirements determine the class
+	// Denies means that a line of the check forbids an entry. Claims means that a line requires something other than the
+	// end of a turn.
 	Denies, Claims bool
 
-	expected []AgentExpectation // the lines of the check, if the file scripts the agent
+	expected []AgentExpectation // the lines of the check, in an agent-side scenario
 }
 
 // Prompt is a prompt that the script sends. Session is "" for the current session.
@@ -90,7 +92,8 @@ type Prompt struct {
 	Line          int
 }
 
-// Need is a requirement of the scenario on the agent. What is its sort, such as agent or tool; Name is which one.
+// Need is something that the scenario requires of the agent. What is its category, such as agent or tool; Name
+// identifies it within the category.
 type Need struct {
 	What, Name string
 	Line       int
@@ -101,16 +104,17 @@ type gate struct {
 	line int
 }
 
-// needsAlone records why the scenario needs a process that no other scenario used.
+// needsAlone records why the scenario needs an agent process that no other scenario has used. Only the first reason
+// is kept.
 func (s *Scenario[B]) needsAlone(why string) { s.Alone = cmp.Or(s.Alone, why) }
 
-// Alone records that this line makes the scenario need an agent process that no other scenario used.
+// Alone records that, because of this line, the scenario needs an agent process that no other scenario has used.
 func (l *Line[B]) Alone() {
 	l.p.scenario.needsAlone(fmt.Sprintf("line %d: %s", l.Number, l.Name.Raw()))
 }
 
-// Comparable reports whether two runs of the scenario must have the same conversation. With its golden off, a scenario
-// may have several conversations.
+// Comparable reports whether the conversation must be the same in every run. A scenario with golden off may have
+// different conversations.
 func (s *Scenario[B]) Comparable() bool { return s.Golden != "off" }
 
 // CheckIDs returns the ids of the scenario's checks, in order.
@@ -118,7 +122,7 @@ func (s *Scenario[B]) CheckIDs() []string {
 	return lists.Map(s.Checks, func(c *Check) string { return s.ID + "#" + c.Slug })
 }
 
-// Requirements returns the ids of all requirements its checks name.
+// Requirements returns the sorted ids of all requirements of the scenario's checks.
 func (s *Scenario[B]) Requirements() []string {
 	seen := map[string]bool{}
 	for _, c := range s.Checks {
@@ -129,15 +133,15 @@ func (s *Scenario[B]) Requirements() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// Parse reads one scenario. id and file name it in results and messages. The
-// error joins all its mistakes, each a *Mistake, in the order of their lines.
+// Parse compiles one scenario. id and file identify it in results and messages. The error joins all mistakes, each a
+// *Mistake, in the order of their lines.
 func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 	tree, broken := script.Parse(file, text)
 	s := &Scenario[B]{ID: id, File: file, Role: "editor",
 		Workspace: map[string][]byte{}, Want: map[string][]byte{}, RulesOff: map[string]string{}}
 	c := &parser[B]{scenario: s, file: file, commands: d.CommandTable(), kinds: d.kinds(), dialect: d,
 		names:    map[string]bool{},
-		sessions: map[string]bool{"main": true}} // main is what a prompt opens by itself
+		sessions: map[string]bool{"main": true}} // the first prompt opens the session main
 	seen := map[string]bool{}
 	for _, f := range tree.Files {
 		name, data, err := decoded(f.File)
@@ -176,7 +180,7 @@ func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 	}
 	broken = append(c.mistakes, broken...)
 	if len(broken) > 0 && s.Model != nil {
-		// A mistake of llm.yaml is reported together with those of the script.
+		// Report a mistake in llm.yaml together with those of the script.
 		_, err := fakellm.ParseScript(file, s.Model, anyVariable)
 		var m *Mistake
 		if errors.As(s.ModelMistake(err), &m) {
@@ -192,16 +196,16 @@ func (d *Dialect[B]) Parse(id, file string, text []byte) (*Scenario[B], error) {
 	return s, nil
 }
 
-// together joins mistakes in the order of their lines. It keeps only the first mistake of each line, because the others
-// follow from it.
+// together joins mistakes in the order of their lines. It keeps only the first mistake of each line, because later
+// ones are usually consequences of it.
 func together(list []*Mistake) error {
 	slices.SortStableFunc(list, func(a, b *Mistake) int { return a.Line - b.Line })
 	list = slices.CompactFunc(list, func(a, b *Mistake) bool { return a.Line == b.Line })
 	return errors.Join(lists.Map(list, func(m *Mistake) error { return m })...)
 }
 
-// decoded returns the name and content that an archive's file has in the workspace. An archive is text, so it holds a
-// picture as NAME.base64.
+// decoded returns the name and content that an archive's file has in the workspace. A binary file is in the archive
+// as text, under the name NAME.base64.
 func decoded(f txtar.File) (name string, data []byte, err error) {
 	name, ok := strings.CutSuffix(f.Name, ".base64")
 	if !ok {
@@ -221,15 +225,17 @@ func checkName(name string, seen map[string]bool) string {
 	return ""
 }
 
-// Bindings are the ways to reach an agent that a scenario can need.
+// Bindings lists the ways to connect to an agent that a scenario can require.
 var Bindings = []string{"stdio", "http", "ws"}
 
-// Elsewhere returns the binding that the scenario requires, such as ws, if that is not the given one; else "".
+// Elsewhere returns the binding that the scenario requires, such as ws, if it differs from the given binding.
+// Otherwise it returns "".
 func (s *Scenario[B]) Elsewhere(binding string) string {
 	return lists.First(s.Needs, func(n Need) bool { return slices.Contains(Bindings, n.What) && n.What != binding }).What
 }
 
-// Source returns the original text of a scenario: from the binary for a shipped one, else from its file.
+// Source returns the text of a scenario. A shipped scenario is embedded in the binary; any other is read from its
+// file.
 func (s *Scenario[B]) Source() ([]byte, error) {
 	if s.Suite != "" {
 		return s.text, nil
@@ -237,7 +243,8 @@ func (s *Scenario[B]) Source() ([]byte, error) {
 	return os.ReadFile(s.File)
 }
 
-// Archived returns a file of the archive by its name in the archive.
+// Archived returns the content of a file in the archive. name is the name in the archive, with want/ for an expected
+// file.
 func (s *Scenario[B]) Archived(name string) ([]byte, bool) {
 	if rest, ok := strings.CutPrefix(name, "want/"); ok {
 		data, ok := s.Want[rest]

@@ -19,11 +19,11 @@ import (
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
-// SuiteNames returns the names of the protocol's suites in the binary, sorted.
+// SuiteNames returns the sorted names of the suites that the binary contains for this protocol.
 func (d *Dialect[B]) SuiteNames() []string {
 	entries, err := fs.ReadDir(d.Suites, ".")
 	if err != nil {
-		return nil // an embedded directory can be read
+		return nil // an embedded directory is always readable
 	}
 	var names []string
 	for _, e := range entries {
@@ -34,7 +34,7 @@ func (d *Dialect[B]) SuiteNames() []string {
 	return names
 }
 
-// has reports whether a folder has a scenario of the protocol.
+// has reports whether a folder contains a scenario for the protocol.
 func (d *Dialect[B]) has(folder string) bool {
 	names, _ := fs.Glob(d.Suites, path.Join(folder, "*.txtar")) // the pattern is valid
 	return slices.ContainsFunc(names, func(name string) bool {
@@ -43,7 +43,7 @@ func (d *Dialect[B]) has(folder string) bool {
 	})
 }
 
-// takes reports whether this dialect reads a scenario, by the protocols that the scenario names.
+// takes reports whether this dialect reads a scenario. The protocols that the scenario names decide.
 func (d *Dialect[B]) takes(name string, text []byte) bool {
 	if d.Name == "" {
 		return true
@@ -63,18 +63,18 @@ func protocolsOf(tree *script.File) []string {
 	return []string{Default}
 }
 
-// editorsFolder holds the scenarios that script the agent. The folder is not a suite: an agent cannot run them.
+// editorsFolder is the folder of the agent-side scenarios. It is not a suite, because agents cannot run these
+// scenarios.
 const editorsFolder = "editors"
 
-// ForEditors reads the agent-side scenarios in the binary, in the order of their
-// ids.
+// ForEditors returns the agent-side scenarios in the binary, sorted by id.
 func (d *Dialect[B]) ForEditors() ([]*Scenario[B], error) { return d.shippedIn(editorsFolder) }
 
 // AllSuites is the name that means all suites.
 const AllSuites = "all"
 
-// Shipped returns the scenarios of the named suites in the binary, in the order of their ids. No name, or AllSuites,
-// means all. The error joins every *Mistake.
+// Shipped returns the scenarios of the named suites in the binary, sorted by id. Without names, or with AllSuites, it
+// returns those of all suites. The error joins all mistakes, each a *Mistake.
 func (d *Dialect[B]) Shipped(names ...string) ([]*Scenario[B], error) {
 	known := d.SuiteNames()
 	if len(names) == 0 || slices.Contains(names, AllSuites) {
@@ -123,15 +123,15 @@ func (d *Dialect[B]) shippedIn(suite string) (all []*Scenario[B], err error) {
 	return all, errors.Join(bad...)
 }
 
-// Default is the protocol of a scenario that names none.
+// Default is the protocol of a scenario that names no protocol.
 const Default = "acp-v1"
 
-// Config is the name of the file at the root of a collection of scenarios.
+// Config is the name of the configuration file at the root of a collection of scenarios.
 const Config = "acp-test.yaml"
 
-// Load reads scenarios from files and directories, recursively. A scenario's id is its path without extension. The path
-// is relative to the nearest directory above that holds acp-test.yaml, else to the given directory, else to the file's
-// own. The error joins every *Mistake.
+// Load reads scenarios from files and, recursively, from directories. A scenario's id is its path without extension,
+// relative to a root. The root is the nearest parent directory that contains acp-test.yaml, else the given directory,
+// else the directory of the given file. The error joins all mistakes, each a *Mistake.
 func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 	var all []*Scenario[B]
 	seen := map[string]string{}
@@ -152,7 +152,7 @@ func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 			bad = append(bad, err)
 			continue
 		}
-		if s.Model != nil { // what stands for its variables is known in the run, but not what is wrong with it
+		if s.Model != nil { // variables have values only during a run, but mistakes are visible now
 			if _, err := fakellm.ParseScript(s.File, s.Model, anyVariable); err != nil {
 				bad = append(bad, s.ModelMistake(err))
 				continue
@@ -172,14 +172,14 @@ func (d *Dialect[B]) Load(paths ...string) ([]*Scenario[B], error) {
 	return all, errors.Join(bad...)
 }
 
-// Files returns the scenario files of paths: the files themselves, and those in directories, recursively. The error
-// joins a *Mistake for each path without a scenario.
+// Files returns the scenario files in paths: the given files, and those in the given directories, recursively. The
+// error joins a *Mistake for each path that contains no scenario.
 func (d *Dialect[B]) Files(paths ...string) ([]string, error) {
 	files, bad := d.find(paths)
 	return lists.Map(files, func(f scenarioFile) string { return f.name }), errors.Join(bad...)
 }
 
-// scenarioFile is a scenario file, and the given directory in which it was found.
+// scenarioFile is a scenario file, and the directory under which the user gave it.
 type scenarioFile struct{ name, given string }
 
 func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
@@ -218,7 +218,7 @@ func (d *Dialect[B]) find(paths []string) (files []scenarioFile, bad []error) {
 	return files, bad
 }
 
-// suiteHint returns a hint for a user who gave a suite's name as a path; else "".
+// suiteHint returns a hint if the user gave the name of a suite as a path, else "".
 func (d *Dialect[B]) suiteHint(file string) string {
 	name, rest, _ := strings.Cut(filepath.ToSlash(file), "/")
 	switch {

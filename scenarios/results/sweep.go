@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 )
 
-// Sweep is the result of a sweep: its map and its coverage.
+// Sweep is the result of a sweep: the schedules that ran, and the coverage.
 type Sweep struct {
 	Points       []string    `json:"points"`
 	Actions      []string    `json:"actions"`
@@ -21,23 +21,23 @@ type Sweep struct {
 	Pruned       int         `json:"pruned"`
 	Inconclusive int         `json:"inconclusive"`
 	Unexplored   int         `json:"unexplored"`
-	// Pairs is the number of pairs of a kind of situation and an action. PairsTried is how many of them the sweep
-	// tried.
+	// Pairs is the number of combinations of a kind of situation and an action. PairsTried is how many of these the
+	// sweep tried.
 	Pairs      int `json:"pairs"`
 	PairsTried int `json:"pairs_tried"`
-	// Untried lists the pairs of drawn sessions that were not tried. Skipped is the number of drawn sessions that did
-	// not reach the situation they were drawn for.
+	// Untried lists the combinations in drawn sessions that were not tried. Skipped is the number of drawn sessions that
+	// did not reach the situation for which they were drawn.
 	Untried []string `json:"untried,omitempty"`
 	Skipped int      `json:"skipped,omitempty"`
-	// PairsOf is the number of pairs in each scenario.
+	// PairsOf is the number of combinations in each scenario.
 	PairsOf map[string]int `json:"pairs_of,omitempty"`
 	Repros  []string       `json:"repros,omitempty"`
-	// Drawn describes the drawn orders of acts; nil if none were drawn.
+	// Drawn is the coverage of drawn orders of acts; nil if none were drawn.
 	Drawn *SweepOrders `json:"orders,omitempty"`
-	// Tried lists the pairs that one part of a sweep tried; nil in a whole sweep.
+	// Tried lists the combinations that one part of a sweep tried; nil if the sweep was not split.
 	Tried *SweepTried `json:"tried,omitempty"`
-	// Baselines is the time spent on the unchanged scenarios, Exploring on the schedules, and Settling on confirming
-	// and shrinking their findings. A budget covers Exploring and Settling.
+	// Baselines is the time spent on the unchanged scenarios. Exploring is the time spent on the schedules. Settling is
+	// the time spent on confirming and shrinking findings. A budget covers Exploring and Settling.
 	Baselines time.Duration `json:"baselines_ns,omitempty"`
 	Exploring time.Duration `json:"exploring_ns,omitempty"`
 	Settling  time.Duration `json:"settling_ns,omitempty"`
@@ -47,7 +47,7 @@ type Sweep struct {
 type SweepCell struct {
 	Scenario string `json:"scenario"`
 	Point    string `json:"point"`
-	// State is the kind of situation at the point; "" for a drawn order.
+	// State is the kind of situation at the point; "" for a drawn order of acts.
 	State   string  `json:"state,omitempty"`
 	Action  string  `json:"action"`
 	Verdict Verdict `json:"verdict"`
@@ -55,30 +55,32 @@ type SweepCell struct {
 	Finding string  `json:"finding,omitempty"`
 }
 
-// SweepTried lists the pairs that one part of a sweep tried, for joining the parts.
+// SweepTried lists the combinations that one part of a sweep tried. It is needed to merge the parts.
 type SweepTried struct {
-	// Pairs are pairs of a kind of situation and an action. States are pairs of an abstract state and an act.
+	// Pairs has the combinations of a kind of situation and an action. States has the combinations of an abstract state
+	// and an act.
 	Pairs  []string `json:"pairs"`
 	States []string `json:"states"`
-	// Orders are pairs of acts, the first before the second.
+	// Orders has pairs of acts; the first was done before the second.
 	Orders [][2]string `json:"orders"`
 }
 
 // SweepOrders is the coverage of a sweep that draws orders of acts.
 type SweepOrders struct {
 	Drawn int `json:"drawn"`
-	// Depths is the number of drawn orders by their number of deviations.
+	// Depths maps a number of deviations to the number of drawn orders that have it.
 	Depths map[int]int `json:"depths"`
-	// Pairs is how many pairs of an abstract state and an act were tried.
+	// Pairs is how many combinations of an abstract state and an act were tried.
 	Pairs int `json:"pairs"`
-	// Orders is the number of pairs of acts that were tried in at least one order, Both the number tried in both.
+	// Orders is the number of pairs of acts that were tried in at least one order. Both is the number that were tried in
+	// both orders.
 	Orders int `json:"orders"`
 	Both   int `json:"both"`
-	// Missed is an upper bound for the probability that a bug of each depth was missed.
+	// Missed maps a depth to an upper bound for the probability that the sweep missed a bug of that depth.
 	Missed map[int]float64 `json:"missed"`
 }
 
-// Spent returns how the time of a sweep was spent, and its budget unless that is 0. It returns "" if nothing was
+// Spent describes how the time of a sweep was spent, and its budget if that is not 0. It returns "" if no time was
 // measured.
 func (s *Sweep) Spent(budget time.Duration) string {
 	if s.Baselines+s.Exploring+s.Settling == 0 {
@@ -96,12 +98,12 @@ func (s *Sweep) Spent(budget time.Duration) string {
 	return text
 }
 
-// DrawnSession is the situation name of sessions that a grammar draws.
+// DrawnSession is the key in PairsOf for sessions that are drawn from a grammar.
 const DrawnSession = "drawn session"
 
 func (s *Sweep) sessions() bool { _, drawn := s.PairsOf[DrawnSession]; return drawn }
 
-// Counts says how many schedules or drawn sessions ran, and how many were pruned, skipped or inconclusive.
+// Counts describes how many schedules or drawn sessions ran, and how many were pruned, skipped or inconclusive.
 func (s *Sweep) Counts() string {
 	if s.sessions() {
 		return fmt.Sprintf("%s explored, %d skipped, %d inconclusive", printable.Plural(s.Explored, "session", "sessions"),
@@ -111,7 +113,8 @@ func (s *Sweep) Counts() string {
 		s.Pruned, s.Inconclusive)
 }
 
-// Covered says how many of a scenario's pairs of a situation and an action were tried, "" if it has no pairs.
+// Covered describes how many of a scenario's combinations of situation and action were tried. It returns "" if the
+// scenario has none.
 func (s *Sweep) Covered(scenario string) string {
 	all := s.PairsOf[scenario]
 	if all == 0 {
@@ -126,7 +129,7 @@ func (s *Sweep) Covered(scenario string) string {
 	return fmt.Sprintf("%d of %d pairs of situation and action", len(tried), all)
 }
 
-// Count sets Orders and Both from the tried pairs of acts, each with the earlier act first.
+// Count sets Orders and Both from the pairs of acts that were tried. In each pair, the earlier act comes first.
 func (o *SweepOrders) Count(tried [][2]string) {
 	all := lists.Set(tried)
 	o.Orders, o.Both = 0, 0
@@ -140,7 +143,8 @@ func (o *SweepOrders) Count(tried [][2]string) {
 	}
 }
 
-// With adds the orders of another part to o. A bug is missed only if both parts miss it, so the bounds are multiplied.
+// With returns the combined coverage of o, which may be nil, and another part. A bug is missed only if both parts
+// miss it, so the bounds on the probability are multiplied.
 func (o *SweepOrders) With(part *SweepOrders) *SweepOrders {
 	o = cmp.Or(o, &SweepOrders{Depths: map[int]int{}, Missed: map[int]float64{}})
 	o.Drawn += part.Drawn
@@ -156,7 +160,7 @@ func (o *SweepOrders) With(part *SweepOrders) *SweepOrders {
 	return o
 }
 
-// String returns the coverage in one sentence.
+// String describes the coverage in one sentence.
 func (o *SweepOrders) String() string {
 	var depths, chances []string
 	for _, d := range slices.Sorted(maps.Keys(o.Depths)) {

@@ -1,6 +1,6 @@
-// Package script is the syntax of scenario files: a tree of lines and words with their positions, which Parse reads
-// and Format prints.
+// Package script defines the syntax of scenario files: a tree of lines and words with their positions. Parse reads
+// the tree, and Format prints it.
 //
-// It knows no commands; package scenarios defines them and the meaning of their words. Tools that write scenarios
-// build lines with New, Comment and Blank, and words with Text and Quote, so that they never quote a value by hand.
+// The package does not know the commands; package scenarios defines them. Tools that write scenarios make lines with
+// New, NewComment and Blank, and words with Text and Quote. So they never have to quote a value by hand.
 package script

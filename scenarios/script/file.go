@@ -19,7 +19,7 @@ type File struct {
 // A Kind is the kind of a line.
 type Kind int
 
-// The kinds of lines. A Broken one could not be read; its Text is kept.
+// The kinds of lines. A Broken line has a syntax mistake; only its Text is set.
 const (
 	Command Kind = iota
 	Comment
@@ -27,33 +27,35 @@ const (
 	Broken
 )
 
-// Line is one line of a script, with its blocks. Number and the columns are 0 in a line that was not parsed.
+// Line is one line of a script, with its blocks. Number and the columns are 0 if the line was not parsed.
 type Line struct {
 	Kind   Kind
 	Number int
 	// Column is the column at which the text begins, from 1.
 	Column int
-	// Text is the line as written, without the space around it. A comment has only Text.
+	// Text is the line as it is written, without the surrounding space. A comment has only Text.
 	Text string
 
-	Conditions []Word // [linux], [!v2]
-	Negated    bool   // it begins with !
-	Name       Word   // of the command
-	Words      []Word // its arguments
-	As         Word   // the name that the line gives to its result
-	// Blocks are the lines of each { } block of the line. An empty block is not nil.
+	Conditions []Word // such as [linux] or [!v2]
+	Negated    bool   // the line begins with !
+	Name       Word   // name of the command
+	Words      []Word // arguments of the command
+	As         Word   // the name that the line gives to its result; the zero Word if none
+	// Blocks has the lines of each { } block of the line. An empty block is not nil.
 	Blocks [][]*Line
 }
 
-// ArchiveFile is a file of the archive. Line is the line at which its text begins; 0 if it was not parsed.
+// ArchiveFile is a file of the archive. Line is the number of the first line of its text, or 0 if the file was not
+// parsed.
 type ArchiveFile struct {
 	txtar.File
 	Line int
 }
 
-// New returns the line of a command from a template, such as New("prompt %s as %s", text, name). Each %s takes one or
-// several Words, written as they are spelled, or another value, written as a text and quoted if necessary. A zero Word
-// adds nothing. A template that ends in { opens a block, which With fills. New panics if the template is no valid line.
+// New returns the line of a command from a template, such as New("prompt %s as %s", text, name). Each %s takes a
+// Word, a list of Words, or any other value. Words are inserted as they are spelled; other values are inserted as
+// text and quoted if necessary. A zero Word inserts nothing. If the template ends with {, the line opens a block,
+// which With fills. New panics if the template is not a valid line.
 func New(template string, args ...any) *Line {
 	spelled := make([]any, len(args))
 	for i, a := range args {
@@ -74,7 +76,7 @@ func New(template string, args ...any) *Line {
 	return l
 }
 
-// With sets the lines of the block that the line opens, and returns the line.
+// With sets the lines of the block that the line opens, and returns the line itself.
 func (l *Line) With(lines ...*Line) *Line {
 	l.Blocks = [][]*Line{lines}
 	return l
@@ -85,14 +87,14 @@ func NewComment(text string) *Line {
 	return &Line{Kind: Comment, Text: "# " + strings.ReplaceAll(text, "\n", " ")}
 }
 
-// End returns the column of the last character of the line.
+// End returns the column of the line's last character.
 func (l *Line) End() int { return l.Column + len(l.Text) - 1 }
 
-// Is reports whether the line is a command of that name.
+// Is reports whether the line is a command with this name.
 func (l *Line) Is(name string) bool { return l.Kind == Command && l.Name.Is(name) }
 
-// Says reports whether the line is a command whose name and first words are these keywords, such as Says("session",
-// "new").
+// Says reports whether the line is a command that begins with these keywords: its name, and then its first arguments.
+// An example is Says("session", "new").
 func (l *Line) Says(keywords ...string) bool {
 	if !l.Is(keywords[0]) || len(l.Words) < len(keywords)-1 {
 		return false
@@ -103,7 +105,7 @@ func (l *Line) Says(keywords ...string) bool {
 // Note returns the text of a comment.
 func (l *Line) Note() string { return strings.TrimSpace(strings.TrimLeft(l.Text, "#")) }
 
-// String returns the line as Format prints it. It leaves out blocks, except the { that opens one.
+// String returns the line in the format of Format. It omits blocks, but keeps the { that opens one.
 func (l *Line) String() string {
 	if l.Kind != Command {
 		return l.Text
@@ -121,7 +123,7 @@ func (l *Line) String() string {
 	return spell(slices.Concat(l.Conditions, []Word{negated, l.Name}, l.Words, []Word{as, l.As, brace}))
 }
 
-// spell writes words with a space between them.
+// spell joins words with spaces, as they are spelled.
 func spell(words []Word) string {
 	sources := lists.Map(words, func(w Word) string { return w.source })
 	return strings.Join(lists.Where(sources, func(s string) bool { return s != "" }), " ")
@@ -146,7 +148,8 @@ func walk(lines []*Line, yield func(*Line) bool) bool {
 	return true
 }
 
-// ScriptsAgent reports whether the file scripts the agent: its first command, after any protocol, is "role agent".
+// ScriptsAgent reports whether the file is an agent-side scenario: its first command, apart from protocol, is "role
+// agent".
 func (f *File) ScriptsAgent() bool {
 	for _, l := range f.Lines {
 		if l.Kind == Command && !l.Is("protocol") {
@@ -156,7 +159,8 @@ func (f *File) ScriptsAgent() bool {
 	return false
 }
 
-// Protocols returns the names in a first line "protocol NAME…"; nil without such a line.
+// Protocols returns the names in the line "protocol NAME…", which must be the first command. It returns nil if there
+// is no such line.
 func (f *File) Protocols() (names []string) {
 	for _, l := range f.Lines {
 		if l.Kind != Command {
@@ -170,9 +174,9 @@ func (f *File) Protocols() (names []string) {
 	return names
 }
 
-// Format prints a file in its canonical form: one space between words, blocks indented by two spaces (by a tab if the
-// file scripts the agent), and never two blank lines in a row. Words, comments and the files of the archive stay
-// unchanged.
+// Format prints a file in its canonical form. There is one space between words and at most one blank line in a row.
+// Blocks are indented by two spaces or, in an agent-side scenario, by a tab. Words, comments and the files of the
+// archive stay unchanged.
 func Format(f *File) []byte {
 	var b strings.Builder
 	indent := "  "

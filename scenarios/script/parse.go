@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Parse reads a scenario file. file is its name in the mistakes. It returns all syntax mistakes in the order of their
-// lines; lines without a mistake are usable.
+// Parse parses a scenario file. file is its name in the mistakes. Parse returns all syntax mistakes in the order of
+// their lines. Lines without a mistake are usable.
 func Parse(file string, text []byte) (*File, []*mistake.Mistake) {
 	a := txtar.Parse(text)
 	p := &parser{file: file}
@@ -27,7 +27,7 @@ func Parse(file string, text []byte) (*File, []*mistake.Mistake) {
 		by := p.close()
 		p.mistake(by, by.End(), "", "the block that begins here is not closed")
 	}
-	at := bytes.Count(a.Comment, []byte("\n")) + 2 // line of the first file's text
+	at := bytes.Count(a.Comment, []byte("\n")) + 2 // number of the first line of the first file's text
 	for _, part := range a.Files {
 		f.Files = append(f.Files, ArchiveFile{File: part, Line: at})
 		at += bytes.Count(part.Data, []byte("\n")) + 1
@@ -41,11 +41,11 @@ func Parse(file string, text []byte) (*File, []*mistake.Mistake) {
 
 type parser struct {
 	file     string
-	open     []opened // the file, and the blocks that are open
+	open     []opened // the file itself, and the blocks that are open
 	mistakes []*mistake.Mistake
 }
 
-// opened is an open block to which lines are added, and the line that opened the block.
+// opened is an open block. by is the line that opened it; lines are added to lines.
 type opened struct {
 	by    *Line
 	lines *[]*Line
@@ -84,7 +84,7 @@ func (p *parser) line(number int, text string) {
 	}
 }
 
-// brace reads a line that closes a block, and may open the next one.
+// brace parses a line that begins with }, which closes a block and may open the next one.
 func (p *parser) brace(l *Line) {
 	if len(p.open) == 1 {
 		p.mistake(l, l.Column, "", "this } closes no block")
@@ -112,8 +112,8 @@ func (p *parser) close() *Line {
 	return in.by
 }
 
-// read splits the line of a command into conditions, !, the name, words, "as NAME" and a brace. text is the line with
-// its indentation.
+// read splits the line of a command into its parts: conditions, !, the name, words, "as NAME" and a brace. text is
+// the line including its indentation.
 func (l *Line) read(text string) *mistake.Mistake {
 	words, m := split(text)
 	if m != nil {

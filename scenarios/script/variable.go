@@ -8,8 +8,8 @@ import (
 
 const dollarHint = "write $$ for a dollar"
 
-// ExpandText replaces the variables in a text that is not a line of a script, such as llm.yaml. The error is a mistake
-// with its position in the text of file.
+// ExpandText expands the variables in a text that is not a line of a script, such as llm.yaml. An error is a mistake
+// with its position in the text; file is the file's name in it.
 func ExpandText(file, text string, lookup func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(text); {
@@ -41,8 +41,9 @@ func ExpandText(file, text string, lookup func(name string) (string, error)) (st
 	return b.String(), nil
 }
 
-// variable reads the variable at the start of s. It returns the name, with argument ("SESSION(a)") or path ("T.title"),
-// and the length. For a plain dollar, which is "$$" or a dollar before anything but a letter, name is "".
+// variable parses the variable at the start of s. It returns its name, including an argument ("SESSION(a)") or a path
+// ("T.title"), and its length in bytes. name is "" for a literal dollar: "$$", or a dollar that is not followed by a
+// letter or "_".
 func variable(s string) (name string, n int, problem string) {
 	if strings.HasPrefix(s, "$$") {
 		return "", 2, ""
@@ -51,7 +52,7 @@ func variable(s string) (name string, n int, problem string) {
 	for i < len(s) && (s[i] == '_' || isLetter(s[i]) || i > 1 && isDigit(s[i])) {
 		i++
 	}
-	if i == 1 { // as at the end of a regular expression
+	if i == 1 { // for example at the end of a regular expression
 		return "", 1, ""
 	}
 	if i < len(s) && s[i] == '(' {
@@ -74,8 +75,8 @@ func variable(s string) (name string, n int, problem string) {
 	return s[1:i], i, ""
 }
 
-// hasPath reports whether a variable can have a path. Only captures can, so that "$WORK.go" is $WORK followed by
-// ".go".
+// hasPath reports whether a variable can have a path. The predefined variables cannot: "$WORK.go" is $WORK followed
+// by ".go".
 func hasPath(name string) bool {
 	head, _, _ := strings.Cut(name, ".")
 	switch head {
@@ -85,8 +86,8 @@ func hasPath(name string) bool {
 	return true
 }
 
-// IsName reports whether a text is a valid name for a session or a line's result: letters, digits and _, not beginning
-// with a digit.
+// IsName reports whether a text is a valid name for a session or for the result of a line. Names consist of letters,
+// digits and "_", and do not begin with a digit.
 func IsName(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if !isLetter(s[i]) && s[i] != '_' && !(i > 0 && isDigit(s[i])) {

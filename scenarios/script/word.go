@@ -8,34 +8,34 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Word is one argument of a line: literal text and unexpanded variables. The zero Word stands for no word and prints
-// nothing.
+// Word is one argument of a line: literal text and unexpanded variables. The zero Word means that there is no word,
+// and prints nothing.
 type Word struct {
 	Parts []Part
-	// Column is the column at which the word begins, from 1; 0 in a word that was not parsed.
+	// Column is the column of the word's first character, from 1. It is 0 if the word was not parsed.
 	Column int
-	// Quoted says that the word has quotes. A quoted word is never a keyword or an option.
+	// Quoted means that the word contains quotes. A quoted word is never a keyword or an option.
 	Quoted bool
 
-	source string // as it is spelled in a file
+	source string // the word as it is spelled in a file
 }
 
 // Part is literal text or a variable.
 type Part struct {
-	Text     string // the literal text, or the name of the variable
+	Text     string // literal text, or the name of a variable
 	Variable bool
 }
 
 // String returns the word as it is spelled in a file.
 func (w Word) String() string { return w.source }
 
-// Exists reports whether the word is not the zero Word.
+// Exists reports whether the word differs from the zero Word.
 func (w Word) Exists() bool { return w.Parts != nil }
 
-// Is reports whether the word equals a keyword and has no quotes.
+// Is reports whether the word is this keyword, without quotes.
 func (w Word) Is(keyword string) bool { return !w.Quoted && w.Raw() == keyword }
 
-// Raw returns the text of the word with unexpanded variables, as $NAME.
+// Raw returns the text of the word, with unexpanded variables in the form $NAME.
 func (w Word) Raw() string {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -47,7 +47,7 @@ func (w Word) Raw() string {
 	return b.String()
 }
 
-// Literal returns the text of a word and true, or false if it has variables.
+// Literal returns the text of a word without variables. It returns false if the word has variables.
 func (w Word) Literal() (string, bool) {
 	variable := slices.ContainsFunc(w.Parts, func(p Part) bool { return p.Variable })
 	if variable {
@@ -56,7 +56,7 @@ func (w Word) Literal() (string, bool) {
 	return w.Raw(), true
 }
 
-// Expand returns the text of the word with its variables replaced by their values. It returns the errors of lookup.
+// Expand returns the text of the word with its variables expanded by lookup. It returns an error if lookup does.
 func (w Word) Expand(lookup func(name string) (string, error)) (string, error) {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -72,8 +72,8 @@ func (w Word) Expand(lookup func(name string) (string, error)) (string, error) {
 	return b.String(), nil
 }
 
-// Cut splits a word at the first occurrence of a separator, the longest if several match there. It looks only at the
-// first part, because the key of an option is never a variable.
+// Cut splits a word at the first separator. If several separators match at the same place, it uses the longest. It
+// searches only the first part of the word, because the key of an option is never a variable.
 func (w Word) Cut(separators ...string) (key, separator string, value Word, ok bool) {
 	if len(w.Parts) == 0 || w.Parts[0].Variable {
 		return "", "", Word{}, false
@@ -93,14 +93,14 @@ func (w Word) Cut(separators ...string) (key, separator string, value Word, ok b
 	if rest != "" || len(w.Parts) == 1 {
 		value.Parts = append(value.Parts, Part{Text: rest})
 	}
-	if value.source, ok = strings.CutPrefix(w.source, head[:at]+separator); !ok { // the quotes begin before it
+	if value.source, ok = strings.CutPrefix(w.source, head[:at]+separator); !ok { // a quote begins before the separator
 		value.source = "'" + w.source[min(1+at+len(separator), len(w.source)):]
 	}
 	value.Parts = append(value.Parts, w.Parts[1:]...)
 	return head[:at], separator, value, true
 }
 
-// Text converts a text to a word, quoted if necessary.
+// Text converts a text to a word. It adds quotes if necessary.
 func Text(s string) Word {
 	switch {
 	case s == "", s == "as", s == "{", s == "!", strings.ContainsAny(s, " \t\n'$"), strings.ContainsAny(s[:1], `"#`):
@@ -109,19 +109,19 @@ func Text(s string) Word {
 	return Word{Parts: []Part{{Text: s}}, source: s}
 }
 
-// Quote converts a text to a quoted word. Quotes cannot hold a line break, so Quote writes $NL between two quoted
-// texts.
+// Quote converts a text to a quoted word. Quoted text cannot contain a line break, so Quote writes $NL between two
+// quoted parts.
 func Quote(s string) Word {
 	inside := strings.NewReplacer("'", "''", "\n", "'$NL'").Replace(s)
 	return Word{Parts: []Part{{Text: s}}, Quoted: true, source: "'" + inside + "'"}
 }
 
-// Variable returns the word that stands for a variable: Variable("WORK") is $WORK.
+// Variable returns a word that is a variable: Variable("WORK") is $WORK.
 func Variable(name string) Word {
 	return Word{Parts: []Part{{Text: name, Variable: true}}, source: "$" + name}
 }
 
-// Option returns the word KEY=VALUE. The value is a Word, or any other value as a text.
+// Option returns the word KEY=VALUE. If value is not a Word, it is converted to text.
 func Option(key string, value any) Word {
 	w, ok := value.(Word)
 	if !ok {
@@ -130,7 +130,7 @@ func Option(key string, value any) Word {
 	return Join(Text(key+"="), w)
 }
 
-// Join returns several words as one.
+// Join concatenates words to one word.
 func Join(words ...Word) Word {
 	var out Word
 	for _, w := range words {
@@ -141,8 +141,8 @@ func Join(words ...Word) Word {
 	return out
 }
 
-// split splits a line into words at white space. '…' is literal, and two quotes in it are one quote. Outside quotes,
-// $NAME and $NAME(ARG) are variables, $$ is a dollar, and $NL is a line break.
+// split splits a line into words at white space. Text in '…' is literal, and two quotes in a row in it mean one
+// quote. Outside quotes, $NAME and $NAME(ARG) are variables, $$ is a dollar, and $NL is a line break.
 func split(line string) ([]Word, *mistake.Mistake) {
 	var words []Word
 	for i := 0; ; {
@@ -163,8 +163,8 @@ func split(line string) ([]Word, *mistake.Mistake) {
 	}
 }
 
-// scan reads the word at the start of line and returns it and its length. The column of a mistake counts from the
-// start of line.
+// scan parses the word at the start of line. It returns the word and its length in bytes. The column of a mistake is
+// relative to the start of line.
 func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 	var text strings.Builder
 	flush := func() {
@@ -174,7 +174,7 @@ func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 		}
 	}
 	i, head := 0, ""
-	if line[0] == '"' { // it quotes at the start of a word, and is itself within one
+	if line[0] == '"' { // a double quote opens a quoted text only at the start of a word
 		inside, n := quoted(line)
 		if n < 0 {
 			return w, 0, &mistake.Mistake{Column: 1, Message: "the quote that begins here is not closed",
@@ -224,8 +224,8 @@ func scan(line string) (w Word, n int, bad *mistake.Mistake) {
 	return w, i, nil
 }
 
-// quoted reads the quoted text at the start of s. It returns the text inside the quotes and the length including them,
-// or -1 if the closing quote is missing.
+// quoted parses the quoted text at the start of s. It returns the text without quotes, and the length including
+// quotes. n is -1 if the closing quote is missing.
 func quoted(s string) (inside string, n int) {
 	for i := 1; i < len(s); i++ {
 		switch {

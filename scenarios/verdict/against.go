@@ -9,9 +9,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Compare returns the changes from one run to another. A scenario with repeats counts with its worst verdicts. The
-// texts are canonical, keyed by the id of the scenario. A text is not compared if it is missing, if the scenario's
-// order may vary (golden off), or if a check failed, which may end a conversation early.
+// Compare returns the changes from one run to another. If a scenario has repeats, its worst verdicts count. oldText
+// and nowText map the id of a scenario to its canonical text. A text is not compared if it is missing, if the
+// scenario's order may vary (golden off), or if a check failed, because the conversation may then be incomplete.
 func Compare(old, now results.Run, oldText, nowText map[string]string) *results.Against {
 	a := &results.Against{Run: fmt.Sprintf("%s, %s", old.Agent, old.Started.UTC().Format("2006-01-02 15:04 UTC"))}
 	before, after := byScenario(old), byScenario(now)
@@ -36,10 +36,10 @@ func Compare(old, now results.Run, oldText, nowText map[string]string) *results.
 	return a
 }
 
-// judged is the outcome of one scenario in a run, over all repeats.
+// judged is the combined outcome of a scenario's repeats in one run.
 type judged struct {
 	verdict       results.Verdict
-	whole         bool // the conversation was complete, and its order is fixed
+	whole         bool // the conversation is complete and has a fixed order
 	checks, rules map[string]results.Verdict
 }
 
@@ -56,7 +56,7 @@ func byScenario(run results.Run) map[string]judged {
 		for _, c := range r.Checks {
 			j.whole = j.whole && c.Verdict == results.Pass
 			if c.Slug == results.FurtherCheck && c.Verdict == results.Pass {
-				continue // it comes only after what went well: whether it came says nothing
+				continue // it follows only a success, so its absence means nothing
 			}
 			j.checks[c.Slug] = max(j.checks[c.Slug], c.Verdict)
 		}
@@ -78,7 +78,7 @@ func differences(id, what string, before, after map[string]results.Verdict) []re
 	return out
 }
 
-// both returns the keys of two maps, sorted.
+// both returns the sorted union of the keys of two maps.
 func both[V any](a, b map[string]V) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)

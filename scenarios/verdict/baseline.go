@@ -13,8 +13,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Stale returns a message for each known failure that no longer fails or has expired. An entry is stale only if every
-// scenario that it selects ran to its end, its check or rule had something to judge, and nothing failed.
+// Stale returns a message for each known failure that no longer fails or has expired. A known failure no longer fails
+// only if every scenario that it selects ran to its end, its check or rule judged something, and there was no
+// failure.
 func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	var out []string
 	for _, x := range list {
@@ -30,8 +31,8 @@ func Stale(run *results.Run, list []results.Expected, now time.Time) []string {
 	return out
 }
 
-// Unlisted returns new known-failure entries for the failures that list lacks. Findings of one cause in several
-// scenarios become one entry. An entry is flaky if it did not fail in every run of its scenario.
+// Unlisted returns a known-failure entry for each failure that is not in list. Findings with the same cause in
+// several scenarios become one entry. An entry is flaky if the failure did not occur in every run of the scenario.
 func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailure {
 	type name struct{ scenario, id string }
 	var order []name
@@ -66,8 +67,8 @@ func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailur
 	return causes
 }
 
-// eachFailure calls note for each failed part of a result: with the reason, the part's id in lists of known failures,
-// and its other names.
+// eachFailure calls note for each failed part of a result: with the reason, with the id of the part in lists of known
+// failures, and with its other names.
 func eachFailure(r *results.Result, note func(why, id string, names ...string)) {
 	if missedBefore(r) && r.FailureClass == results.Fail {
 		note(r.Failure.Error(), beforeChecks)
@@ -87,7 +88,7 @@ func eachFailure(r *results.Result, note func(why, id string, names ...string)) 
 	}
 }
 
-// spread returns one new entry for each cause that rules found in several scenarios and that list lacks. An entry is
+// spread returns an entry for each cause that rules found in several scenarios and that is not in list. An entry is
 // flaky if one of its scenarios showed the cause only in some runs.
 func spread(run *results.Run, list []agents.KnownFailure) (out []agents.KnownFailure) {
 	title, times, runs := map[string]string{}, map[string]map[string]int{}, map[string]int{}
@@ -117,7 +118,7 @@ func spread(run *results.Run, list []agents.KnownFailure) (out []agents.KnownFai
 	return out
 }
 
-// unexamined returns the reason text of a new entry, which says that nobody has looked into the failure yet.
+// unexamined returns the reason for a new entry. It says that nobody has investigated the failure yet.
 func unexamined(title string) string {
 	return strings.TrimSuffix("not looked into yet: "+strings.Join(strings.Fields(title), " "), ": ")
 }
@@ -165,7 +166,7 @@ func disproves(run *results.Run, k agents.KnownFailure) bool {
 	return evidence > 0
 }
 
-// advice returns notes on what to do next.
+// advice returns notes that tell the user what to do next.
 func advice(run *results.Run) []string {
 	var out []string
 	if i := slices.IndexFunc(run.Results, func(r results.Result) bool { return r.Offers != "" }); i >= 0 {
@@ -201,32 +202,32 @@ func advice(run *results.Run) []string {
 	return out
 }
 
-// beforeChecks is the id, in lists of known failures, of a line that missed before the first check. An agent that does
-// not start, or a scenario that exceeds its deadline, cannot be listed.
+// beforeChecks is the id in lists of known failures for a line that missed before the first check. Two failures
+// cannot be listed: an agent that does not start, and a scenario that exceeds its deadline.
 const beforeChecks = "before-checks"
 
-// missedBefore reports whether the result's failure is a line that missed before the first check.
+// missedBefore reports whether the result's Failure is that of a line before the first check.
 func missedBefore(r *results.Result) bool {
 	return r.Failure != nil && r.Failure.Where != "" && !r.NotStarted
 }
 
-// Listed reports whether a list of known failures contains one of these ids for a scenario.
+// Listed reports whether a list of known failures contains one of the ids for this scenario.
 func Listed(list []agents.KnownFailure, scenario string, ids ...string) bool {
 	return slices.ContainsFunc(list, func(k agents.KnownFailure) bool { return k.Covers(scenario, ids...) })
 }
 
-// Expect marks the parts of a result that list contains as known failures. The result itself becomes known if all its
-// failures are.
+// Expect marks those parts of a result that list contains as known failures. If all failures are known, it marks the
+// result as known too.
 func Expect(r *results.Result, list []agents.KnownFailure) {
 	now := time.Now()
 	list = slices.DeleteFunc(slices.Clone(list), func(k agents.KnownFailure) bool { return k.Expired(now) })
 	Mark(r, func(ids ...string) bool { return Listed(list, r.ID, ids...) })
 }
 
-// Mark marks the parts of a result that isKnown accepts. The result itself becomes known if all its failures are known;
-// an inconclusive part next to a known failure does not change that.
+// Mark marks those parts of a result for which isKnown is true. If all failures are known, it marks the result as
+// known too; inconclusive parts do not prevent that.
 func Mark(r *results.Result, isKnown func(ids ...string) bool) {
-	all, some := r.Verdict != results.Error, false // of what counts
+	all, some := r.Verdict != results.Error, false // about the parts that count as failures
 	count := func(known bool) {
 		all, some = all && known, some || known
 	}

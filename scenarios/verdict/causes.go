@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Sighting is one occurrence of a cause in one result.
+// Sighting is one occurrence of a cause in a result.
 type Sighting struct {
 	results.Cause
 	key  string
@@ -22,9 +22,9 @@ type Sighting struct {
 // Key returns a string that identifies the cause.
 func (s Sighting) Key() string { return s.key }
 
-// Sightings returns the causes of a result's failures, the worst first. It leaves out consequences: a check that was
-// not reached, a line that failed for a reason that a rule has found, a finding that a check judges more severely, and
-// a golden that differs next to another failure.
+// Sightings returns the causes of a result's failures, the most severe first. It omits consequences of other
+// failures: a check that was not reached; a line whose failure a rule explains; a finding that a check judges more
+// severely; and a golden that differs because of another failure.
 func Sightings(r *results.Result) []Sighting {
 	var all []Sighting
 	see := func(key string, c results.Cause) {
@@ -53,7 +53,7 @@ func Sightings(r *results.Result) []Sighting {
 			if aboutFurther(r, k.Failure) {
 				continue
 			}
-			c.ID = results.FurtherCheck // the same wherever it is seen
+			c.ID = results.FurtherCheck // all scenarios share this cause
 		}
 		if len(k.Requirements) > 0 {
 			c.ID = k.Requirements[0]
@@ -81,8 +81,9 @@ func Sightings(r *results.Result) []Sighting {
 	return all
 }
 
-// told reports whether a finding already explains the failure of a line, at least as severely: the failure's reason is
-// the finding's message, or the line failed because a truncated turn ended, which the finding reports.
+// told reports whether a finding of at least the same class explains the failure of a line. That is so in two cases:
+// the failure's reason is the finding's message, or the line failed because a truncated turn ended, which the finding
+// reports.
 func told(r *results.Result, f *transcript.Failure, class results.Verdict, known bool) bool {
 	return f != nil && f.Reason != "" && slices.ContainsFunc(r.Findings, func(x results.Finding) bool {
 		same := x.Message == f.Reason
@@ -93,8 +94,8 @@ func told(r *results.Result, f *transcript.Failure, class results.Verdict, known
 	})
 }
 
-// checked reports whether a check already reports a finding more severely: the check misses at the same entry, for a
-// requirement that both share.
+// checked reports whether a check reports the same fact as a finding, but more severely: the check failed at the same
+// entry and has a requirement in common with the finding.
 func checked(r *results.Result, f *results.Finding) bool {
 	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k results.Check) bool {
 		if k.Failure == nil || k.Verdict != results.Fail && k.Verdict != results.Warn || len(k.Failure.Entries) == 0 {
@@ -106,14 +107,14 @@ func checked(r *results.Result, f *results.Finding) bool {
 	})
 }
 
-// aboutFurther reports whether a finding is about the further turn. That turn's check then adds nothing.
+// aboutFurther reports whether a finding is about the further turn. The check of that turn is then redundant.
 func aboutFurther(r *results.Result, further *transcript.Failure) bool {
 	return further != nil && len(further.Entries) > 0 && slices.ContainsFunc(r.Findings, func(f results.Finding) bool {
 		return f.Class >= results.Warn && len(f.Entries) > 0 && f.Entries[len(f.Entries)-1] >= further.Entries[0]
 	})
 }
 
-// byWeight orders causes: unknown causes come before known ones, and more severe causes first.
+// byWeight orders causes: causes that are not known failures come first, and within each group the more severe ones.
 func byWeight(a, b *results.Cause) int {
 	if a.Known != b.Known {
 		if a.Known {
@@ -124,12 +125,13 @@ func byWeight(a, b *results.Cause) int {
 	return cmp.Compare(b.Class, a.Class)
 }
 
-// masked replaces numbers, quoted names and paths in a sentence, because they differ from run to run.
+// masked replaces numbers, quoted names and paths in a sentence by "…", because they differ from run to run.
 func masked(s string) string { return numbersAndNames().ReplaceAllString(s, "…") }
 
 var numbersAndNames = lazy.Regexp(`[0-9]+|"[^"]*"|'[^']*'|(?:/[^\s/:]+)+`)
 
-// differing returns the first changed lines of a diff, by which causes of differing goldens are told apart.
+// differing returns the first removed and the first added line of a diff, masked. Goldens that differ in the same way
+// have the same result.
 func differing(diff string) string {
 	var minus, plus string
 	for line := range strings.Lines(diff) {
@@ -144,10 +146,10 @@ func differing(diff string) string {
 	return masked(minus + plus)
 }
 
-// Causes returns the causes of the failures in all results. A check that misses next to a finding of the same
-// requirement has the same cause.
+// Causes returns the causes of the failures in all results. A check that fails in the same result as a finding of the
+// same requirement has the same cause as the finding.
 func Causes(list []results.Result) []results.Cause {
-	into := map[string]string{} // of a key, the key of the cause that it belongs to
+	into := map[string]string{} // key -> key of the cause with which it was merged
 	var root func(string) string
 	root = func(key string) string {
 		if to, ok := into[key]; ok {
@@ -200,9 +202,9 @@ func Causes(list []results.Result) []results.Cause {
 	return all
 }
 
-// setApart marks the causes that are found everywhere: those of class fail that a rule found in at least five scenarios
-// and at least half of the judged ones. It also marks the results that fail only by such causes; their goldens may
-// differ if five results differ in the same way.
+// setApart sets Everywhere of the causes that are found everywhere. A rule must have found them with class fail, in
+// at least five scenarios and in at least half of the judged ones. setApart also sets Apart of the results that fail
+// only by such causes. Their goldens may differ, if five results differ in the same way.
 func setApart(run *results.Run) {
 	judged, differ, found := map[string]bool{}, map[string]int{}, map[string]bool{}
 	for _, r := range run.Results {
@@ -233,5 +235,5 @@ func setApart(run *results.Run) {
 	}
 }
 
-// missed reports whether a check failed, was inconclusive or was not reached.
+// missed reports whether a check failed, is inconclusive, or was not reached.
 func missed(k results.Check) bool { return k.NotReached || k.Verdict >= results.Inconclusive }

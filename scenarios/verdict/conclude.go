@@ -1,6 +1,6 @@
-// Package verdict judges runs as a whole: it groups failures by cause, compares them with known
-// failures, baselines and earlier runs, builds the requirement table, joins shards, and decides
-// counts, verdict and exit status. It reads results and changes nothing else.
+// Package verdict judges runs as a whole: it groups failures by cause, compares them with known failures, baselines
+// and earlier runs, builds the requirement table, merges shards, and decides counts, verdict and exit status. It only
+// reads and changes results.
 package verdict
 
 import (
@@ -13,19 +13,19 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// NewRun returns a run without an engine, for example for recordings. protocol is the version as in transcripts.
-// Conclude completes the run.
+// NewRun returns an empty run that needs no engine, for example for recordings. protocol is the protocol's version as
+// in the headers of transcripts. Conclude completes the run.
 func NewRun(protocol, tool, command string, agent results.Agent) results.Run {
 	return results.Run{Version: 1, Tool: tool, Command: command, Agent: agent, Protocol: protocol, Started: time.Now()}
 }
 
-// Conclude sets the fields that follow from the results of a run: counts, causes, verdict, advice and exit status.
+// Conclude sets the fields of a run that follow from its results: counts, causes, verdict, advice and exit status.
 func Conclude(run *results.Run) {
 	Sum(run)
 	Finish(run)
 }
 
-// Sum counts the results of a run and sets its verdict to the worst of theirs.
+// Sum counts the results of a run and sets the run's verdict to the worst of their verdicts.
 func Sum(run *results.Run) {
 	c := &run.Counts
 	run.Causes = Causes(run.Results)
@@ -35,7 +35,7 @@ func Sum(run *results.Run) {
 		c.Add(r, 1)
 		verdict := r.Verdict
 		if r.Known {
-			verdict = results.Pass // a known failure is none of the whole
+			verdict = results.Pass // a known failure does not make the run fail
 		}
 		run.Verdict = results.Worst(run.Verdict, verdict)
 		for _, f := range r.Findings {
@@ -58,7 +58,7 @@ func Sum(run *results.Run) {
 	c.Flaky = len(run.Flaky)
 }
 
-// flaky returns the scenarios that passed in some repeats and not in others.
+// flaky returns the scenarios that passed in some repeats but not in others.
 func flaky(list []results.Result) []results.Flaky {
 	at := map[string]int{}
 	var all []results.Flaky
@@ -79,7 +79,7 @@ func flaky(list []results.Result) []results.Flaky {
 	return slices.DeleteFunc(all, func(f results.Flaky) bool { return f.Passed == 0 || f.Passed == f.Of })
 }
 
-// Add adds results to a run on which Sum was called before.
+// Add adds results to a run and updates its counts, verdict and exit status. Sum must have been called before.
 func Add(run *results.Run, more ...results.Result) {
 	run.Results = append(run.Results, more...)
 	run.Counts, run.Verdict, run.Flaky = results.Counts{}, 0, nil
@@ -87,7 +87,7 @@ func Add(run *results.Run, more ...results.Result) {
 	run.Exit = Exit(run)
 }
 
-// Finish sets the advice and the exit status of a run after Sum.
+// Finish sets the advice and the exit status of a run. It must be called after Sum.
 func Finish(run *results.Run) {
 	run.Notes = append(run.Notes, advice(run)...)
 	run.Exit = Exit(run)
@@ -102,7 +102,7 @@ func count(c *results.Counts, v results.Verdict) {
 	}
 }
 
-// Exit returns the exit status: 2 if the harness could not judge, 1 for an unexpected failure, else 0.
+// Exit returns the exit status of a run: 2 if the harness could not judge, 1 for an unexpected failure, else 0.
 func Exit(run *results.Run) int {
 	c := run.Counts
 	switch {
@@ -115,12 +115,12 @@ func Exit(run *results.Run) int {
 	return 0
 }
 
-// missedFurther reports whether a check belongs to the further turn and did not pass.
+// missedFurther reports whether a check is that of the further turn and did not pass.
 func missedFurther(c results.Check) bool {
 	return c.Slug == results.FurtherCheck && c.InTurn && c.Verdict != results.Pass && !c.Known
 }
 
-// SinglyWithoutModel returns a copy of a result for a run in which no scenario reached the model: failures in turns
+// SinglyWithoutModel returns a copy of a result for a run in which no scenario reached the model. Failures in turns
 // become inconclusive, and the check of the further turn is removed.
 func SinglyWithoutModel(res results.Result) results.Result {
 	further := slices.ContainsFunc(res.Checks, missedFurther)
@@ -155,7 +155,7 @@ func SinglyWithoutModel(res results.Result) results.Result {
 	return res
 }
 
-// excuseTurns makes the failures in a result's turns inconclusive.
+// excuseTurns makes a result's failures in turns inconclusive.
 func excuseTurns(res *results.Result) {
 	for i := range res.Checks {
 		if c := &res.Checks[i]; c.InTurn && c.Verdict != results.Pass && !c.Known {
@@ -172,7 +172,7 @@ func excuseTurns(res *results.Result) {
 	}
 }
 
-// noModel is the reason why a turn without a model proves nothing.
+// noModel is the reason for making a failure in a turn inconclusive.
 const noModel = "no scenario of this run reached the model server, so nothing is known of the agent's turns"
 
 // WithoutModel makes failures in turns inconclusive if no scenario of the run reached the model server.

@@ -8,18 +8,18 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Conform adds the requirement table and its verdict to a run: the outcomes of checks and rules for each requirement,
-// over all scenarios and repeats. Known failures count like others, because the specification knows no baseline. The
-// exit status becomes 0 only for CONFORMANT, and stays 2 if the harness could not judge.
+// Conform adds the requirement table and its verdict to a run: for each requirement, the outcomes of checks and rules
+// over all scenarios and repeats. Known failures count like any other failure, because the specification has no
+// baselines. The exit status is 0 only for CONFORMANT; it stays 2 if the harness could not judge.
 func Conform(set *rules.Set, run *results.Run) {
 	var t rules.Tally
 	for _, r := range run.Results {
 		if r.Verdict == results.Error {
-			continue // the harness is at fault: what it saw proves nothing
+			continue // the harness is at fault, so the result proves nothing
 		}
 		var findings []rules.Finding
 		for _, f := range r.Findings {
-			if f.Class != results.Error { // that one is about the editor
+			if f.Class != results.Error { // an error is about the editor
 				findings = append(findings, rules.Finding{Rule: f.Rule, Class: f.Class, Requirements: f.Requirements})
 			}
 		}
@@ -63,8 +63,8 @@ func Conform(set *rules.Set, run *results.Run) {
 	}
 }
 
-// unbound returns the checks and rules that failed without a requirement, and the
-// scenarios that failed before their first check, sorted.
+// unbound returns the sorted ids of failures without a requirement: checks, rules, and scenarios that failed before
+// their first check.
 func unbound(run *results.Run) (ids []string) {
 	for _, r := range run.Results {
 		if r.Verdict == results.Error {
@@ -88,7 +88,7 @@ func unbound(run *results.Run) (ids []string) {
 	return slices.Compact(ids)
 }
 
-// outcome returns the outcome of a check for its requirements.
+// outcome returns the outcome of a check, which counts for each of its requirements.
 func outcome(c *results.Check) rules.Outcome {
 	switch {
 	case c.NotReached && c.Verdict != results.Error:

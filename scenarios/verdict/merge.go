@@ -13,9 +13,9 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Merge joins the parts that --shard made of a run, in any order. The result equals an undivided run, except for times:
-// it begins with the earliest part and takes as long as the longest. Artifacts keep their names from the parts; Out is
-// empty. The error joins all reasons why the parts do not form one whole run.
+// Merge joins the parts into which --shard divided a run, in any order. The result equals that of a run that is not
+// divided, except for times: it starts with the earliest part and takes as long as the longest part. Artifacts keep
+// their names within the parts; Out is empty. The error joins all reasons why the parts do not form one complete run.
 func Merge(set *rules.Set, parts []results.Run) (results.Run, error) {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b results.Run) int { return cmp.Compare(part(&a), part(&b)) })
@@ -65,7 +65,7 @@ func part(run *results.Run) int {
 	return run.Shard.Index
 }
 
-// alike returns the reasons why runs are not the parts of one run, or nil.
+// alike returns an error that joins the reasons why runs are not the parts of one run, or nil.
 func alike(parts []results.Run) error {
 	if len(parts) == 0 {
 		return errors.New("there is nothing to merge")
@@ -89,7 +89,7 @@ func alike(parts []results.Run) error {
 	return errors.Join(errs...)
 }
 
-// sound returns an error for each run that is not a part, was given twice, or was changed.
+// sound returns an error for each run that is not a part, is given twice, or was changed by hand.
 func sound(parts []results.Run) error {
 	var errs []error
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
@@ -110,7 +110,7 @@ func sound(parts []results.Run) error {
 	return errors.Join(errs...)
 }
 
-// differs returns the reasons why p does not belong to the same run as the part first.
+// differs returns the reasons why p and first are not parts of the same run.
 func differs(p, first *results.Run) (errs []error) {
 	say := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if p.Shard.Index < 1 || p.Shard.Index > first.Shard.Of {
@@ -152,7 +152,8 @@ func kind(run *results.Run) string {
 	return "run"
 }
 
-// once checks that the parts contain every scenario of the list once per repeat, and no other scenario.
+// once returns an error for each scenario of the list that the parts do not contain exactly once per repeat, and for
+// each scenario that is not in the list.
 func once(parts []results.Run) []error {
 	type place struct {
 		id     string
@@ -185,7 +186,7 @@ func once(parts []results.Run) []error {
 
 var shardFlag = lazy.Regexp(` --shard[ =]\S+`)
 
-// withFlags changes the part of a command line before " -- ", which separates the agent's command.
+// withFlags applies change to the part of a command line before " -- ". The agent's command after it stays unchanged.
 func withFlags(command string, change func(ours string) string) string {
 	ours, agent, ok := strings.Cut(command, " -- ")
 	if ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// mergeSweeps joins the maps, the coverage and the findings of a sweep's parts into whole.
+// mergeSweeps merges the schedules, coverage and findings of a sweep's parts into whole.
 func mergeSweeps(whole *results.Run, parts []results.Run) {
 	out := &results.Sweep{}
 	pairs, states, orders := map[string]bool{}, map[string]bool{}, map[[2]string]bool{}
@@ -28,7 +28,7 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 		if out.PairsOf == nil {
 			out.PairsOf = map[string]int{}
 		}
-		maps.Copy(out.PairsOf, s.PairsOf) // each part has listed them all
+		maps.Copy(out.PairsOf, s.PairsOf) // every part lists all of them
 		out.Baselines, out.Exploring = max(out.Baselines, s.Baselines), max(out.Exploring, s.Exploring)
 		out.Settling = max(out.Settling, s.Settling)
 		if t := s.Tried; t != nil {
@@ -55,7 +55,7 @@ func mergeSweeps(whole *results.Run, parts []results.Run) {
 	clusters(whole, parts)
 }
 
-// clusters keeps one result for each cause that the parts found, and notes which other parts found the same cause.
+// clusters keeps one result per cause from all parts, and notes which other parts found the same cause.
 func clusters(run *results.Run, parts []results.Run) {
 	type seen struct {
 		in    []string
@@ -82,15 +82,16 @@ func clusters(run *results.Run, parts []results.Run) {
 	slices.Sort(run.Notes)
 }
 
-// numberedSlug matches the numbers that make the slugs of a schedule distinct.
+// numberedSlug matches the numbers that make the slugs in a schedule unique.
 var numberedSlug = lazy.Regexp(`(-[0-9])?(\.[0-9])?$`)
 
-// swept reports whether a result is from a schedule or a drawn session.
+// swept reports whether the result with this id is from a schedule or a drawn session.
 func swept(id string) bool {
 	return strings.HasPrefix(id, "sweep/") || strings.HasPrefix(id, "explore/")
 }
 
-// causeKey returns a key for the causes of a sweep result's failure. For any other result the key is its id.
+// causeKey returns a key for the causes of a failure in a schedule or drawn session. For any other result it returns
+// the id.
 func causeKey(r *results.Result) string {
 	if !swept(r.ID) {
 		return r.ID
