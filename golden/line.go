@@ -157,7 +157,7 @@ func (l *Line) Envelope(v wire.Value) {
 }
 
 // Arrow returns the arrow for the sender of a frame: --> for the editor, <--
-// for any other sender.
+// for any other.
 func Arrow(s transcript.Source) string {
 	if s == transcript.Editor {
 		return "-->"

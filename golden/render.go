@@ -34,8 +34,8 @@ type Options struct {
 	// Root is their parent directory, shown as $RUN. In a path without its leading
 	// slash, the name has no "$".
 	Work, Home, Temp, Root string
-	// Replace masks text that one agent prints differently in each run. It applies
-	// after directories and session ids have been replaced.
+	// Replace masks text that one agent prints differently in each run. It is
+	// applied after directories and session ids have been replaced.
 	Replace []Replacement
 	// Unordered lists updates and notifications that may come in any order: kinds
 	// of updates ("session_info_update") or methods of other notifications. * and

@@ -126,8 +126,8 @@ func (s Store) List(agent string) []string {
 		if err != nil {
 			continue
 		}
-		// A directory that cannot be read counts as empty. Read will return the error
-		// if a golden in it is needed.
+		// A directory that cannot be read counts as empty. Read returns the
+		// error if a golden in it is needed.
 		_ = fs.WalkDir(sub, ".", func(name string, d fs.DirEntry, err error) error {
 			if err == nil && !d.IsDir() && strings.HasSuffix(name, extension) {
 				all = append(all, strings.TrimSuffix(name, extension))

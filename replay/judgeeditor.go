@@ -37,7 +37,7 @@ type Session struct {
 // Seen describes the behavior of an editor's process outside of its connections.
 type Seen struct {
 	Printed string // the editor's output on stdout
-	Late    bool   // acp-test had to kill it after the timeout
+	Late    bool   // acp-test had to end it after the timeout
 }
 
 // Editor judges an editor by all its connections to our agent together. It applies the rules for clients, and the
@@ -167,7 +167,7 @@ type counting struct {
 	of    *language.AgentExpectation
 
 	matched, seen int
-	others        []string // texts of the first frames that do not match
+	others        []string // texts of the first frames that do not fit
 	asked         bool     // our agent sent the request that the line names
 	gone          bool     // the editor left before it could answer the request
 	granted       bool     // the editor answered the request of where= with a result
@@ -356,7 +356,7 @@ func (j Judge) leftAtOnce(t *transcript.Transcript, seq int) bool {
 			crossed := seq > 0 && (e.Seq < seq || e.At-asked.At < crossing) // 0: written after the editor stopped reading
 			return len(open.methods) == 0 && !next || crossed && !strings.HasPrefix(asked.Method, probe)
 		case e.Source == transcript.Editor && e.Ref > seq:
-			return false // the editor answered a later request, so it has read this one
+			return false // the editor has answered a later request, so it has read this one
 		case e.Source == transcript.Agent && e.Seq > seq:
 			next = true
 		}

@@ -48,8 +48,8 @@ type Player struct {
 
 // Played is the outcome of a replay.
 type Played struct {
-	// Missed has sentences about differences: recorded acts that could not be repeated, and acts of the agent that are
-	// not in the recording.
+	// Missed are sentences about recorded acts that could not be repeated, and about acts of the agent that are not in
+	// the recording.
 	Missed []string
 	// Altered lists the editor's frames that Confine changed.
 	Altered []Altered
@@ -141,7 +141,7 @@ func (s *playing) nudge() {
 	}
 }
 
-// perform does each act as soon as the frames that it waits for have arrived.
+// perform does each act as soon as the frames that it waits for have come.
 func (s *playing) perform(ctx context.Context) error {
 	quiet := time.NewTimer(s.Patience)
 	defer quiet.Stop()
@@ -342,8 +342,8 @@ func (s *playing) finish(ctx context.Context) error {
 	}
 }
 
-// lacking names a frame that the recorded agent sent but the live agent has not sent yet. answer reports whether it
-// is a response. Responses come first. what is "" if no frame is missing.
+// lacking names a frame that the recorded agent sent but the live agent has not sent yet, or returns "" if no frame
+// is missing. answer reports whether the frame is a response. Responses come first.
 func (s *playing) lacking() (what string, answer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

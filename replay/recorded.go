@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// exchange is a request of the editor with the recorded agent's frames after it, up to the editor's next request in
+// exchange is a request of the editor, and the recorded agent's frames after it, up to the editor's next request in
 // the same session.
 type exchange struct {
 	request transcript.Entry

@@ -21,9 +21,9 @@ type Redaction struct {
 	// Protocol identifies the frames that may contain text.
 	Protocol Protocol
 	// Env is an environment ("NAME=value"). The values of its secret variables, such as *_API_KEY, are removed
-	// everywhere.
+	// wherever they are.
 	Env []string
-	// Patterns match additional secrets. If a pattern has a group, only the group is a secret.
+	// Patterns match further secrets. If a pattern has a group, only the group is a secret.
 	Patterns []*regexp.Regexp
 	// KeepText leaves prompts, messages, file contents and output unchanged, including secrets in them. MaskText
 	// replaces each of them completely.
@@ -239,7 +239,7 @@ func (d *redactor) cut(writer string, b []byte) []byte {
 	return b
 }
 
-// random reports whether a text looks random: one long word with digits and letters, and with more than 3.3 bits of
+// random reports whether a text looks random: long, one word, with digits and letters, and with more than 3.3 bits of
 // entropy per character.
 func random(s string) bool {
 	if len(s) < 20 || strings.ContainsAny(s, " \t\n/\\{}:") {

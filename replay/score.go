@@ -41,11 +41,11 @@ type act struct {
 	// pause is the time between the act and the entry before it.
 	pause time.Duration
 
-	// beside is the kind of an act that sends no frame, else "". what is the object of such an act.
+	// beside is the kind of the act if it sends no frame, else "". The object of such an act is in the field what.
 	beside beside
 	what   string
 
-	altered bool // Confine changed the frame
+	altered bool // Confine has changed the frame
 	done    bool
 	ready   time.Time // when the act could have been done, apart from its pause
 	skipped string    // why the act was not done; "" if it was
@@ -100,7 +100,7 @@ func newTally(p Protocol) *tally {
 		latest:  map[string]string{}, over: map[string]bool{}, prompt: map[int]string{}}
 }
 
-// enter starts a new phase of a session: a turn, the time after a turn, or a load.
+// enter starts a phase of a session: a turn, the time after that turn, or a load.
 func (t *tally) enter(session, phase string) {
 	t.phases[session], t.latest[session] = phase, ""
 }
@@ -135,7 +135,7 @@ func (t *tally) loadKey(session string) string {
 	return fmt.Sprintf("load %d of %s", t.loads[session], session)
 }
 
-// begin starts the turn of the recorded prompt with this seq.
+// begin starts the turn of the recorded prompt seq.
 func (t *tally) begin(session string, seq int) {
 	t.turns[session]++
 	t.prompt[seq], t.running[session] = t.turnKey(session), seq
@@ -347,7 +347,7 @@ func (r *scoring) editor(e transcript.Entry) {
 	}
 }
 
-// alike returns the requests so far that came after q and have the same topic.
+// alike returns the requests read so far that came after q and have the same topic.
 func (s *score) alike(q *asked) (alike []*asked) {
 	return lists.Where(s.requests, func(other *asked) bool {
 		return other.about == q.about && q.about != "" && other.entry.Seq > q.entry.Seq

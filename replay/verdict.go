@@ -16,7 +16,7 @@ import (
 // Replay plays a recording once and judges the agent.
 type Replay struct {
 	Player
-	// ID and File identify the replay in results.
+	// ID and File name the replay in results.
 	ID, File string
 	// Log receives the entries of the replay.
 	Log *transcript.Transcript

@@ -45,8 +45,8 @@ type End struct {
 	// Lacking means that the transcript lacks messages. A finding then counts only
 	// if a single message proves it; all others are inconclusive.
 	Lacking bool
-	// Linger is how long the run kept listening after its last act. If it is 0,
-	// the run proves nothing about late frames.
+	// Linger is how long the run kept listening after its last act. With 0, the
+	// run proves nothing about late frames.
 	Linger time.Duration
 }
 

@@ -49,7 +49,7 @@ func (c *Class) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Side is the side of the connection whose behavior a rule judges.
+// Side is the end of the connection whose behavior a rule judges.
 type Side uint8
 
 // The two sides. If acp-test itself plays the client, a finding about the client is a fault of the harness, not of
@@ -79,7 +79,8 @@ type Finding struct {
 	// one in the specification.
 	Requirements []string
 	Citation     string
-	// Conn is the number of the connection to the agent within the run. Session is the id of the ACP session, or "".
+	// Conn is the number of the agent process in the run. Session is the id of
+	// the ACP session, or "".
 	Conn    int
 	Session string
 	// Entries lists the Seqs that show the first violation, cause before effect. If there are several violations, those
@@ -91,7 +92,8 @@ type Finding struct {
 	Message, Detail string
 }
 
-// Severity determines the class of a finding. The zero value keeps the class of each point.
+// Severity decides the class of a finding. Its zero value keeps the class of
+// each point.
 type Severity struct {
 	// Stricter raises every Lint and Warn by one class.
 	Stricter bool

@@ -36,7 +36,7 @@ type Requirement struct {
 	// violation. Excluded is the reason why none can, or "".
 	Rules, Checks []string
 	Excluded      string
-	// Sentence is the wording of a must in the specification's prose. It is set
+	// Sentence is the wording of a must in the specification's pages. It is set
 	// only if a Fail depends on that wording.
 	Sentence string
 }
@@ -48,7 +48,7 @@ type Cite struct{ File, Anchor, Quote string }
 // String returns the citation as one line.
 func (c Cite) String() string { return fmt.Sprintf("%s#%s %q", c.File, c.Anchor, c.Quote) }
 
-// Tier determines how a requirement counts in the verdict.
+// Tier says how a requirement counts in the verdict.
 type Tier uint8
 
 // The tiers. A violation of a Mandatory or Capability requirement makes the

@@ -22,7 +22,7 @@ type Definition struct {
 	// of the entries.
 	Watch func(*Checker) Observer
 	// Requirements is the registry, in the format that registry.line reads. Bindings is YAML with the tests of each
-	// requirement. Prose is YAML with the sentences of requirements that appear only in prose.
+	// requirement. Prose is YAML with the sentences behind requirements that rest only on prose.
 	Requirements    string
 	Bindings, Prose []byte
 	// Everywhere reports whether a condition is true for every agent, as "always" is. If Everywhere is nil, only

@@ -1,9 +1,9 @@
 package rules
 
 // Begin starts the state machine of each rule that is not turned off. machines
-// maps a rule's id to the function that starts its state machine. with makes
-// the argument of that function from the rule's Watch, and may add shared
-// state.
+// maps the id of a rule to the function that starts its state machine. The
+// function with makes the argument for it from the Watch of the rule, and may
+// add shared state.
 func Begin[W any](c *Checker, machines map[string]func(W), with func(*Watch) W) {
 	for _, r := range c.set.definition.Rules {
 		if w := c.Watch(r); w != nil {

@@ -146,7 +146,7 @@ func (t *Tally) add(id string, o Outcome, evidence int, source string) {
 	}
 }
 
-// Outcomes returns the outcomes so far, as input for Conclude.
+// Outcomes returns the outcomes so far, for Conclude.
 func (t *Tally) Outcomes() map[string]Outcome { return maps.Clone(t.outcomes) }
 
 // Row is one requirement in the table of results.

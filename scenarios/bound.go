@@ -131,7 +131,7 @@ func (f *boundField) match(r *run, e transcript.Entry) bool {
 	return none
 }
 
-// holds reports whether a value meets the condition.
+// holds reports whether a value fulfils the condition.
 func (f *boundField) holds(v wire.Value, text string, found bool) bool {
 	switch f.operator {
 	case "?":

@@ -296,8 +296,8 @@ func (r *run) tail(to, n int) []string {
 	return lines
 }
 
-// short cuts a line to the width of a screen. Before the cut it replaces the run's directories and hides secrets,
-// because a secret that is cut in two would not be found.
+// short cuts a line to the width of a screen. It first replaces the run's directories and hides secrets, because a
+// secret that is cut in half would not be found.
 func (r *run) short(s string) string {
 	s = strings.NewReplacer(r.box.Work, "$WORK", r.box.Home, "$HOME", r.box.Root, "$RUN").Replace(r.engine.clean(s))
 	const width = 140

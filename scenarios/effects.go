@@ -10,8 +10,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// effects logs which files of the workspace changed during a turn, as soon as the turn ends. The script waits for
-// this log entry, so that its own writes are not attributed to the agent.
+// effects logs which files of the workspace changed during a turn, as soon as the turn has ended. The script waits for
+// that log entry, so that its own writes are not attributed to the agent.
 type effects struct {
 	looking sync.Mutex // guards last; observers of the log never lock it
 	last    workspace.Snapshot

@@ -62,7 +62,7 @@ type Engine struct {
 	// AskMode is the agent's mode in which it asks for permission. It is "" if this mode is unknown or is the initial
 	// mode. Scenarios that are skipped because the agent did not ask for permission are rerun in this mode.
 	AskMode string
-	// startMode is the mode that the editor sets in new sessions. "" keeps the agent's initial mode.
+	// startMode is the mode that the editor sets in new sessions; "" keeps the agent's initial mode.
 	startMode string
 
 	Seed        int64
@@ -70,8 +70,8 @@ type Engine struct {
 	Timeout     time.Duration // timeout of a scenario; 0 means the profile's, else 60 s
 	StepTimeout time.Duration // timeout of a line; 0 means the profile's, else 10 s
 	Grace       time.Duration // timeout of each step of stopping an agent; 0 means 2 s
-	// Linger is how long the agent must be silent after the last line before the transcript ends. Nil means 250 ms for
-	// scenarios tagged cancel, load or close, and 0 for others.
+	// Linger is how long the agent must send nothing, after the last line, before the transcript closes. Nil means 250
+	// ms for scenarios tagged cancel, load or close, and 0 for others.
 	Linger *time.Duration
 	// NoFurther omits the extra turn after the last line of a scenario.
 	NoFurther bool
@@ -87,7 +87,7 @@ type Engine struct {
 	Connect func(ctx context.Context, t *transcript.Transcript, conn int, launch agents.Launch) (*transport.Agent, error)
 	// Through wraps the transport of each agent that is started as a command. If it is nil, transports are not wrapped.
 	Through func(transport.Transport) transport.Transport
-	// Isolate restricts agents to the servers and directories of the run, the files that they need, and their own
+	// Isolate limits agents to the servers and directories of the run, the files that they need, and their own
 	// processes; see isolate.CheckView. It requires Self.
 	Isolate bool
 	// NetworkOnly is the reason why isolation restricts only the network; see isolate.Check. It is "" if isolation also
@@ -110,7 +110,7 @@ type Engine struct {
 	Began time.Time
 	// below is the subdirectory of Folder for the scenarios of one round.
 	below string
-	// memory is how many bytes of a transcript are kept in memory; 0 means 64 MiB.
+	// memory is how many bytes of a transcript stay in memory; 0 means 64 MiB.
 	memory int
 	// Perturb changes the timing and splitting of the editor's traffic, but not its meaning.
 	Perturb Perturbation

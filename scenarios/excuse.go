@@ -145,8 +145,8 @@ func (r *run) passedOn(end transcript.Entry) string {
 	return ""
 }
 
-// retrying returns the reason why a wait that timed out proves nothing: since the last prompt, the agent has repeated
-// the same model request, and it may pause longer before each further attempt. It returns "" if the agent did not
+// retrying returns the reason why a wait that timed out proves nothing: the agent has repeated the same model request
+// since the last prompt. Before each further attempt, it may pause longer. retrying returns "" if the agent did not
 // repeat a request, or if the editor has sent something since.
 func (r *run) retrying() string {
 	prompts := r.prompts()

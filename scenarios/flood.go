@@ -21,7 +21,7 @@ const (
 type flood struct {
 	entries int
 	bytes   int64
-	why     atomic.Pointer[string] // why the agent was killed; nil if it was not killed
+	why     atomic.Pointer[string] // why the agent was killed; nil if it was not
 }
 
 // measure counts an entry, and kills the agent if it exceeds a limit.

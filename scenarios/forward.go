@@ -88,7 +88,7 @@ func (b *Branch) await(ctx context.Context, l *Line, p *language.Pattern, within
 	return b.unmet(l, x, o)
 }
 
-// lookFrom returns the session whose cursor the line moves, and the Seq after which the search begins. It sets
+// lookFrom returns the session whose cursor the line moves, and the Seq after which the line's search begins. It sets
 // x.prompt to the session's open prompt.
 func (b *Branch) lookFrom(x *bound, p *language.Pattern) (looked *Session, after int) {
 	looked, after = b.Session(), b.At()

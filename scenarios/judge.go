@@ -315,8 +315,8 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	return r.classOf(c)
 }
 
-// unsure returns the reason why the checks have no verdict: a permission request could not be answered as scripted,
-// or the agent first requires something, such as a login. It returns "" if there is no such reason.
+// unsure returns why the checks have no verdict: a permission could not be answered as scripted, or the agent requires
+// something first, such as a login. It returns "" if there is no such reason.
 func (r *run) unsure() string {
 	if why := r.protocol().Barred(r.t); why != "" {
 		return why

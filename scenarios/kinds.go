@@ -73,7 +73,7 @@ func (p *Protocol) methodKind() *language.Kind {
 	}, InnerArg: func(method string) bool { return p.Inner(method) }}
 }
 
-// modelEvent is an event of the model server, with its name in scripts.
+// modelEvent is an event of the model server, by its name in scripts.
 type modelEvent struct {
 	name string
 	kind transcript.Kind

@@ -33,7 +33,7 @@ func (r *run) setTrap() (err error) {
 	return err
 }
 
-// proxy returns the URL of the proxy, or "" if none was started.
+// proxy returns the URL of the trap, or "" if none was started.
 func (r *run) proxy() string {
 	if r.trap == nil {
 		return ""

@@ -91,7 +91,7 @@ func (b *Branch) UntilRest(ctx context.Context, kind string) (context.Context, c
 type timerError struct {
 	name    string
 	d       time.Duration
-	instead string // the normal timeout and why it was shortened; "" if it was not
+	instead string // the normal length and why it was shortened; "" if it was not
 }
 
 func (e *timerError) Error() string {
@@ -149,8 +149,7 @@ func (r *run) still() bool {
 	return agent != nil && agent.PID() > 0 && !agent.Busy()
 }
 
-// since starts to measure a wait. The returned function adds the elapsed time to *wait, which must be a field of the
-// state.
+// since starts to measure a wait. The returned function adds the elapsed time to *wait, a field of the state.
 func (r *run) since(wait *time.Duration) func() {
 	began := time.Now()
 	return func() { r.change(func(*state) { *wait += time.Since(began) }) }

@@ -59,7 +59,7 @@ type Protocol struct {
 	// title of a tool call. It returns two functions. observe is called with each entry, with the transcript's lock
 	// held. told returns the value of such a path; ok is false for any other path.
 	Stories func() (observe func(e transcript.Entry), told func(e transcript.Entry, path string) (text string, ok bool))
-	// Stands returns the paths to try for the value of a named entry if the script gives no path.
+	// Stands returns the paths to try for the value of a named entry when the script gives no path.
 	Stands func(e transcript.Entry) []string
 	// SessionPath is the path of the session id in the response that opens the session.
 	SessionPath string
@@ -69,7 +69,7 @@ type Protocol struct {
 	Variables map[string]func(t *transcript.Transcript, arg string) (string, error)
 	// Inner reports whether requests of this method belong to a turn, so that they cannot come after its end.
 	Inner func(method string) bool
-	// Brief describes a response in a few words, for the reasons in results.
+	// Brief describes a response in a few words, for reasons in results.
 	Brief func(e transcript.Entry) string
 	// EndRule is the id of the rule that judges a turn which should have ended with EndReason but did not. The rule may
 	// excuse another stop reason if the end of the turn crossed a cancel.

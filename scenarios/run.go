@@ -37,7 +37,7 @@ type run struct {
 	cutShort context.CancelCauseFunc // ends the script
 
 	checker *rules.Checker
-	judged  func() // waits until the checker has judged all entries
+	judged  func() // waits until the checker has seen all entries
 	told    func(e transcript.Entry, path string) (string, bool)
 	client  Client
 	state   state
@@ -106,7 +106,7 @@ type Branch struct {
 	apart   bool // the branch is one side of a "both"
 }
 
-// view returns this branch's position in a session.
+// view returns this branch's reading position in a session.
 func (b *Branch) view(s *Session) *view {
 	v := b.views[s]
 	if v == nil {
@@ -333,7 +333,7 @@ func (e *lacking) Error() string {
 	return fmt.Sprintf("there is no %s in #%d", e.what, e.entry.Seq)
 }
 
-// miss returns an inconclusive Miss that names e.what as missing.
+// miss returns an inconclusive Miss that reports e.what as missing.
 func (e *lacking) miss(r *run, l *Line) *Miss {
 	return r.NoSituation(l, e.what, r.observed(e.entry), e.entry.Seq)
 }

@@ -334,7 +334,7 @@ func (x *execution) hopeless(s *Scenario) (yes bool, why string) {
 	return false, ""
 }
 
-// conclude completes the summary of a run: counts, stale entries, notes, verdict and exit status.
+// conclude completes the summary of a run: counts, stale entries, notes, verdict, exit status.
 func (e *Engine) conclude(run *results.Run, all []*Scenario) {
 	verdict.WithoutModel(run)
 	verdict.Sum(run)

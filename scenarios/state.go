@@ -181,7 +181,7 @@ func (r *run) Entry(l *Line, ref string) (transcript.Entry, error) {
 	return e, nil
 }
 
-// Excuse records that entries violate the protocol on purpose, so that rules for clients ignore them.
+// Excuse records that entries break the protocol on purpose, so that rules for clients ignore them.
 func (r *run) Excuse(seqs ...int) {
 	r.change(func(s *state) {
 		for _, seq := range seqs {

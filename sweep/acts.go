@@ -34,8 +34,8 @@ func (a *Act) Is(flag string) bool { return a != nil && slices.Contains(a.flags,
 // Acts is a table of acts in the commands of a protocol. B is the type that
 // writes the lines of an act. The table has the syntax of scenarios:
 //
-// act NAME rank=N kind=KIND needs=CAPABILITY FLAG… [CONDITION]… { LINES }
-// part NAME { LINES }
+//	act NAME rank=N kind=KIND needs=CAPABILITY FLAG… [CONDITION]… { LINES }
+//	part NAME { LINES }
 //
 // A line of an act becomes a line of the generated scenario. A line that begins
 // with "do" must stay when the scenario is shortened. "check" opens a check,
@@ -57,8 +57,8 @@ type Acts[B Writer] struct {
 // Writer is a Builder, or a type of a protocol that embeds one.
 type Writer interface{ built() *Builder }
 
-// Read adds the acts and parts of a table, and returns t. It panics if the
-// table has a mistake, because tables are part of the program.
+// Read adds the acts and parts of a table. It panics if the table has a
+// mistake, because tables are part of the program.
 func (t *Acts[B]) Read(text string) *Acts[B] {
 	f, mistakes := script.Parse("acts", []byte(text))
 	if len(mistakes) > 0 {

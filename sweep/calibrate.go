@@ -56,7 +56,7 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	return g, learned, nil
 }
 
-// ask plays simple turns and adds their transcripts to seen.
+// ask plays plain turns and adds their transcripts to seen.
 func (s *sweep) ask(ctx context.Context, list map[string]Archive, seen map[string]*transcript.Transcript) error {
 	var problems []error
 	each(ctx, s, slices.Values(slices.Sorted(maps.Keys(list))), func(name string) {

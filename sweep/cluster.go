@@ -68,8 +68,8 @@ func clusters(seen []*sighting) []*Finding {
 		f.seen = append(f.seen, g)
 	}
 	for _, f := range list {
-		// The first sighting represents the finding: preferably one that is not a
-		// race, with a short script.
+		// The first sighting after sorting represents the finding: the most severe,
+		// if possible not a race, with a short script.
 		slices.SortStableFunc(f.seen, func(a, b *sighting) int {
 			return cmp.Or(cmp.Compare(blame(b.class), blame(a.class)), boolean(a.schedule.Races)-boolean(b.schedule.Races),
 				scriptLines(a.text())-scriptLines(b.text()), strings.Compare(a.result.ID, b.result.ID))

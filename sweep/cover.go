@@ -234,8 +234,8 @@ func (a *abstract) goOn(t *PlayedTurn, it Item) {
 	}
 }
 
-// behind returns the stops of the turn after an item. The item is the turn's
-// prompt, or an act that continues the turn.
+// behind returns the stops of the turn that come after an item. The item is the
+// turn's prompt, or an act that continues the turn.
 func (t *PlayedTurn) behind(it Item) []Stop {
 	if it.Kind == Begins {
 		return t.Stops

@@ -98,9 +98,8 @@ func sideBySide(a, b string) [][2]string {
 	return rows
 }
 
-// explain returns the reason why two texts of one scenario differ. It is the
-// normalizer of the profile that would make them equal, else the race that they
-// show.
+// explain returns why two texts of one scenario differ: the normalizer of the
+// profile that would make them equal, else the race that they show.
 func explain(p *Planner, a, b string, one, other results.Result) string {
 	if a == b {
 		return "the messages are the same; " + cmp.Or(verdictOf(one, other),
@@ -274,7 +273,7 @@ func order(left, right []string, one, other int) string {
 	return "the agent behaves differently: " + strings.Join(parts, "; ")
 }
 
-// only returns the lines of text that other lacks or contains fewer times.
+// only returns the lines of text that other lacks, or contains fewer times.
 func only(text, other []string) []string {
 	have := map[string]int{}
 	for _, l := range other {
@@ -298,8 +297,8 @@ func brief(line string) string {
 }
 
 // Perturb returns random changes to an editor's timing that must not matter:
-// writes in pieces, delayed reads and slow answers. The changes depend only on
-// seed, scenario and round. The first round is unchanged.
+// writes in pieces, delayed reads, slow answers. They depend only on seed,
+// scenario and round. The first round is unchanged.
 func Perturb(seed int64, id string, round int) scenarios.Perturbation {
 	var p scenarios.Perturbation
 	if round <= 1 {

@@ -35,8 +35,8 @@ var Words = []string{
 // episode uses the thread. {t} is the thread, {i} the number of the episode,
 // {text} a random text for the script, and {say} one for the model.
 type Episodes struct {
-	// Head has the lines before the first episode. Opens is the line that opens
-	// the thread {t}.
+	// Head holds the lines before the first episode. Opens is the line that
+	// opens the thread {t}.
 	Head, Opens string
 	// Has is the set of the agent's abilities.
 	Has  map[string]bool

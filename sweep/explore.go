@@ -308,7 +308,7 @@ func (s *sweep) report(g sign, sch Schedule, res results.Result) {
 	}
 }
 
-// doubts returns the questions that a run raised but its script does not ask.
+// doubts returns the questions that a run raised and its script does not ask.
 func (s *sweep) doubts(sch Schedule, res results.Result) map[string]bool {
 	if res.Verdict == results.Error || res.Verdict == results.Skip || sch.Doubts == nil {
 		return nil

@@ -54,8 +54,8 @@ type Planner struct {
 	// at its place.
 	Choose func(o *Sequence, s *Script, r *rand.Rand) (ok bool)
 	Write  func(o *Sequence) (a Archive, keep map[string]bool, ok bool)
-	// State reports whether a frame is a state update, whose position among other
-	// frames has no meaning. word is the first word of the frame's canonical text.
+	// State reports whether a frame is a state update, whose place among other
+	// frames has no meaning. word is the first word of its canonical text.
 	State func(word string) bool
 
 	acts   []*Act
@@ -135,7 +135,7 @@ func (s *Script) Observe(t *transcript.Transcript, effects []Effect) (notes []st
 type Wanted struct {
 	Action func(name string) bool
 	Point  func(name, state string) bool
-	// Drawn returns the random number generator for a turn.
+	// Drawn returns the random number generator of a turn.
 	Drawn func(turn int) *rand.Rand
 }
 

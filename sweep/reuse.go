@@ -106,7 +106,7 @@ func (s *sweep) together(ctx context.Context, sch Schedule, id string) (res resu
 	return res, !unreached && len(s.unknown(sch, res)) == 0 && !s.doubtful(sch, res)
 }
 
-// unknown returns the signs of a result that its baseline does not show.
+// unknown returns the signs of a result that its baseline does not also show.
 func (s *sweep) unknown(sch Schedule, res results.Result) []sign {
 	s.mu.Lock()
 	known := s.baseline[sch.Scenario]

@@ -67,7 +67,7 @@ type Schedule struct {
 	Orders [][2]string
 	// Covers has the pairs that a drawn session covers.
 	Covers [][2]string
-	// Simpler returns the orders that have one deviation fewer. Vary returns a
+	// Simpler returns the orders with one deviation fewer. Vary returns a
 	// slightly different order.
 	Simpler func() []Schedule
 	Vary    func(r *rand.Rand) (s Schedule, ok bool)

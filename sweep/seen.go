@@ -40,8 +40,8 @@ type Frame struct {
 	Held bool
 	// Asks means that the frame is a request that needs an answer.
 	Asks bool
-	// Reply is the index of the model's reply that the agent had requested most
-	// recently when it sent the frame.
+	// Reply is the index of the model's reply that the agent had requested last
+	// when it sent the frame.
 	Reply int
 }
 

@@ -44,8 +44,8 @@ type PlayedTurn struct {
 	Deviates string
 	// Pace is the model's delay before each piece of its output.
 	Pace time.Duration
-	// Fails is the place after the last stop where the model fails once; nil if it
-	// does not fail.
+	// Fails is the place, after the last stop, where the model fails once; nil
+	// if it does not fail.
 	Fails *fakellm.Place
 }
 
@@ -63,7 +63,7 @@ type Item struct {
 	Stop int // index of the stop that the act continues
 	Act  *Act
 	Gap  Gap
-	// Loose means that the script does not await the effect of the act.
+	// Loose says that the script does not await the effect of the act.
 	Loose bool
 }
 

@@ -216,7 +216,7 @@ func (s *sweep) recordSession(sch Schedule, res results.Result) {
 	}
 }
 
-// ranSession is a session that ran, with its result.
+// ranSession is a session that ran, and its result.
 type ranSession struct {
 	Schedule
 	cell   results.SweepCell
@@ -243,7 +243,7 @@ func (s *sweep) undecided() []string {
 	})
 }
 
-// ofSession matches conditions that restrict a line to one session or call.
+// ofSession matches the conditions that limit a line to one session or call.
 var ofSession = lazy.Regexp(` (session=|about~)\S+`)
 
 // named matches the numbered names in a drawn session.
@@ -412,7 +412,7 @@ func (s *sweep) acts(id string) (out []string) {
 	return out
 }
 
-// byChance returns notes about the sessions whose two runs differed.
+// byChance returns notes about the sessions whose two plays differed.
 func (s *sweep) byChance() (notes []string) {
 	if !s.Twice {
 		return nil

@@ -84,7 +84,7 @@ func shortest(sch Schedule, pair string) Schedule {
 
 func size(sch Schedule) int { a := sch.text(); return len(a.Text()) }
 
-// steps returns the commands of a script, each with the awaits that precede it.
+// steps returns the commands of a script, each with the awaits before it.
 func steps(lines []*script.Line) (out []string) {
 	before := ""
 	for _, l := range lines {

@@ -167,10 +167,9 @@ type step struct {
 }
 
 // shrunk returns the shortest script that shows the rule at least as often as a
-// does, which is in hits of runs. h of n runs of the result showed the rule. If
-// the shortened script turns out to be a race, shrunk undoes one change, then
-// two more, then four more. It then redoes those that do not make the finding
-// less frequent.
+// does, in h of n runs. For a, this was hits of runs. If the shortened script
+// turns out to be a race, shrunk undoes one change, then two more, then four
+// more. It then redoes those that do not make the finding less frequent.
 func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n int) {
 	most := x.longest()
 	ctx, stop := context.WithTimeout(x.ctx, most)
@@ -191,8 +190,8 @@ func (x *reducer) shrunk(a Archive, hits, runs, times int) (short Archive, h, n 
 	return short, h, n
 }
 
-// retrace goes back from the last step to a sure one. It then makes the later
-// changes again, and keeps each that gives a sure script.
+// retrace goes back from the last step to a sure one. It then redoes the later
+// changes, and keeps each that gives a sure script.
 func retrace(steps []step, sure func(Archive) bool) {
 	at := len(steps) - 1
 	for back := 1; at > 0 && !sure(steps[at].script); back *= 2 {

@@ -79,8 +79,8 @@ func (o *Sequence) dropGate(turn, stop int) bool {
 	return true
 }
 
-// vary draws an order that differs in one respect: the time, place or kind of
-// one act, or an additional act.
+// vary draws an order that differs in one respect: the time, the place or the
+// kind of an act, or an additional act.
 func (o *Sequence) vary(r *rand.Rand) (Schedule, bool) {
 	const tries = 10
 	for range tries {

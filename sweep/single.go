@@ -21,7 +21,8 @@ type Reduction struct {
 	// Cause is the rule, or the slug of the check, that must still fail. "" means
 	// the most severe one that the scenario shows.
 	Cause string
-	// Confirm is how many times a script runs before its result counts; 0 means 5.
+	// Confirm is how many times a script runs before its result is trusted; 0
+	// means 5.
 	Confirm int
 	// Budget is the maximum total time, including the first and the last runs; 0
 	// means 4 min.

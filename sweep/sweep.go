@@ -45,14 +45,15 @@ type Sweeper struct {
 	// each in its own sessions, if they leave no other traces. If a process shows
 	// a finding, its schedules run again in separate processes.
 	Reuse bool
-	// Choice determines how orders of acts are drawn.
+	// Choice selects how orders of acts are drawn.
 	Choice Choice
 	// Shard selects one part of the schedules; nil selects all.
 	Shard *Part
-	// Confirm is how many times the final script of a finding runs; 0 means 20.
+	// Confirm is how many times the reported script of a finding runs; 0 means
+	// 20.
 	Confirm int
-	// Shrink is the maximum time to shorten one finding; 0 means a quarter of
-	// Budget, but at least 20 s.
+	// Shrink limits the time to shorten one finding; 0 means a quarter of Budget,
+	// at least 20 s.
 	Shrink time.Duration
 	// Repro is the folder for the scenario files that reproduce findings. If it is
 	// "", no files are written.
@@ -130,7 +131,7 @@ func (s Signature) String() string {
 	return fmt.Sprintf("%s: %s, %s", s.Rule, s.State, s.Action)
 }
 
-// Outcome is the result of a sweep: a run for reports, and the findings.
+// Outcome is the result of a sweep: the run for reports, and the findings.
 type Outcome struct {
 	Run      results.Run
 	Findings []Finding
@@ -187,7 +188,7 @@ func newSweep(ctx context.Context, w *Sweeper) *sweep {
 }
 
 // Run sweeps scenarios. When ctx ends or the budget is used up, Run stops
-// cleanly and notes what it did not try.
+// cleanly and notes what it did not explore.
 func (w *Sweeper) Run(ctx context.Context, list []*scenarios.Scenario) (Outcome, error) {
 	if w.Engine.Out == "" {
 		return Outcome{}, errors.New("a sweep needs a folder for transcripts")
@@ -293,8 +294,8 @@ const instead = 5 * time.Second
 
 var errBudget = errors.New("the budget is used up")
 
-// plan runs the baselines and returns all schedules in the order in which they
-// will run.
+// plan runs the baselines and lists all schedules in the order in which they will
+// run.
 func (s *sweep) plan(ctx context.Context, list []*scenarios.Scenario) ([]Schedule, error) {
 	var bases []*Script
 	commands := s.engine.Protocol.CommandTable()
@@ -413,7 +414,7 @@ func (s *sweep) wanted(globs []string, names ...string) bool {
 	})
 }
 
-// Matches reports whether a glob with * and ? matches the name of a point or an
+// Matches reports whether a glob (* and ?) matches the name of a point or an
 // action. A slash is an ordinary character.
 func Matches(pattern, name string) bool { return glob.Text(pattern, name) }
 

@@ -153,7 +153,7 @@ func (x Expectation) Match(actual any) (bool, error) {
 	return v == Met, err
 }
 
-// MatchMayChangeInTheFuture lets gomega's Eventually stop when the verdict is
+// MatchMayChangeInTheFuture makes gomega's Eventually stop when the verdict is
 // final.
 func (x Expectation) MatchMayChangeInTheFuture(actual any) bool {
 	v, _, err := x.look(actual)

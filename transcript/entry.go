@@ -46,7 +46,7 @@ const (
 
 // Kinds of the sources Stderr, Process, Terminal and Note.
 const (
-	Chunk       Kind = "chunk"        // bytes that the agent wrote to stderr
+	Chunk       Kind = "chunk"        // bytes the agent wrote to stderr
 	Started     Kind = "started"      // a process was started
 	StdinClosed Kind = "stdin-closed" // we closed the agent's input
 	Signalled   Kind = "signal"       // we sent a signal
@@ -92,7 +92,7 @@ const (
 // Entry is one event in a run. Entries are immutable: any code may read an
 // entry at any time, but must not write to its slices.
 type Entry struct {
-	// Seq is the position in the transcript, from 1. The transcript assigns it.
+	// Seq is the place in the transcript, from 1. The transcript assigns it.
 	Seq int
 	// At is the time since the start of the transcript, from a monotonic clock, in
 	// whole microseconds. Only Seq determines the order of entries.

@@ -70,7 +70,7 @@ func First(description string, match func(Entry) bool) Expectation {
 	})
 }
 
-// wavers reports whether a Met verdict of x may still change.
+// wavers reports whether a Met verdict of x can still change.
 func (x Expectation) wavers() bool { return x.revocable || x.Empty == Met }
 
 // part is the evaluation of one expectation over a range.

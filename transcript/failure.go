@@ -31,7 +31,7 @@ type Failure struct {
 	Entries []int `json:"entries,omitempty"`
 	// Diff is a diff in the form "-want +got".
 	Diff string `json:"diff,omitempty"`
-	// Tail has the last entries, one line each, oldest first.
+	// Tail is the last entries, one line each, oldest first.
 	Tail []string `json:"tail,omitempty"`
 	// Stderr is the end of the agent's stderr output.
 	Stderr string `json:"stderr,omitempty"`
@@ -139,7 +139,7 @@ func lines(s string) []string {
 	return strings.Split(s, "\n")
 }
 
-// widest is the maximum number of characters that are shown of a line.
+// widest is the maximum number of characters shown of a line.
 const widest = 160
 
 // harmless makes a line safe for a terminal or the log of a CI system, and cuts

@@ -23,8 +23,8 @@ import (
 // The first line is a header object; its key "acp-test" has the version. Each
 // following line is one entry:
 //
-// {"seq":7,"ms":12.345,"from":"agent","kind":"response","id":2,
-// "method":"session/prompt","session":"s1","ref":5,"msg":{…}}
+//	{"seq":7,"ms":12.345,"from":"agent","kind":"response","id":2,
+//	 "method":"session/prompt","session":"s1","ref":5,"msg":{…}}
 //
 // conn, id, method, session, ref, stream, problem, size and redacted are
 // omitted if empty. The bytes of the entry are unchanged under "msg" if they

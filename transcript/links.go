@@ -56,7 +56,7 @@ func (l *links) fill(e *Entry, f wire.Frame, c Classifier) {
 	}
 }
 
-// answers returns the key of the request that a response answers.
+// answers returns the key of the request that this response answers.
 func answers(e Entry) link {
 	asker := Editor
 	if e.Source == Editor {

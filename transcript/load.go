@@ -143,7 +143,7 @@ func scan(r io.Reader, c Classifier, head func(Header) error, do func(Entry), sk
 	}
 }
 
-// readLine appends the next line, including its newline, to buf.
+// readLine appends the next line, with its newline, to buf.
 func readLine(in *bufio.Reader, buf []byte) ([]byte, error) {
 	for {
 		piece, err := in.ReadSlice('\n')

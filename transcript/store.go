@@ -41,7 +41,7 @@ type block struct {
 	off     int64 // offset of its first line in the file, if there is one
 }
 
-// span is the position of a block in the file.
+// span is the place of a block in the file.
 type span struct {
 	first, n int
 	off, end int64
@@ -124,7 +124,7 @@ func (s *store) add(e, shown Entry) {
 	}
 }
 
-// gather makes the disk collect lines until handOver, which writes them all at
+// gather makes the disk keep lines until handOver, which writes them all at
 // once.
 func (s *store) gather() {
 	if s.writes() {
@@ -226,7 +226,7 @@ func (s *store) bring(i int) {
 	}
 }
 
-// ahead is a block that is read in advance.
+// ahead is a block that is being read in advance.
 type ahead struct {
 	i     int // index in old
 	reads decoder

@@ -17,7 +17,7 @@ import (
 type Header struct {
 	// Format is the version of the file format; 0 means the newest.
 	Format int
-	// Tool is the name and version of the program that wrote the transcript.
+	// Tool is the name and version of the program that made the transcript.
 	Tool string
 	// Agent and Scenario are the names of the agent and of the scenario. Both may
 	// be empty in a recording.
@@ -363,8 +363,8 @@ func (t *Transcript) shown(first, last int) iter.Seq[Entry] {
 	}
 }
 
-// past calls f with the entries from first on, until f returns false. The
-// caller must hold the lock.
+// past calls f with the entries from first on, until f returns false. The caller
+// holds the lock.
 func (t *Transcript) past(first int, f func(Entry) bool) {
 	var l lens
 	for next := first; ; {
@@ -413,11 +413,11 @@ func (t *Transcript) InMemory() bool {
 	return len(t.store.old) == 0
 }
 
-// Torn reports whether the loaded file ended in the middle of a line, for
-// example after a crash. The incomplete line is not an entry.
+// Torn reports whether the loaded file ended in the middle of a line, for example
+// after a crash. That line is not an entry.
 func (t *Transcript) Torn() bool { return t.torn }
 
-// Skipped returns the lines of the loaded file that Salvage skipped.
+// Skipped returns the lines of the loaded file that Salvage left out.
 func (t *Transcript) Skipped() []FormatError { return t.skipped }
 
 // Imported records that the transcript was read from a file in another format.

@@ -50,7 +50,7 @@ type Shutdown struct {
 
 // Options are the settings of an agent. The zero value is for an agent without a process.
 type Options struct {
-	// Process is the agent's running process, or nil if it has none on this machine.
+	// Process is the agent's running process; nil if it has none on this machine.
 	Process Process
 	// Logs are the outputs of the process in addition to its frames, such as stderr.
 	Logs []io.ReadCloser
@@ -66,8 +66,9 @@ type Options struct {
 	Through func(Transport) Transport
 }
 
-// Agent is one running agent: its transport, its process if it has one, and the transcript of its frames. All methods
-// may be called from any goroutine. The caller must call Stop.
+// Agent is one running agent: its transport, its process if it has one, and the
+// transcript of its frames. All methods may be called from any goroutine. An
+// Agent must be ended with Stop.
 type Agent struct {
 	t         *transcript.Transcript
 	conn      int
@@ -186,8 +187,8 @@ func (a *Agent) Transport() Transport { return a.transport }
 // Transcript returns the log of the run.
 func (a *Agent) Transcript() *transcript.Transcript { return a.t }
 
-// Exited returns a channel that is closed when the agent and its descendants have ended and all their output is in
-// the transcript.
+// Exited returns a channel that is closed when the agent and its descendants are
+// gone and all their output is in the transcript.
 func (a *Agent) Exited() <-chan struct{} { return a.exited }
 
 // Exit returns how the agent ended. ok is false while it is running.
@@ -323,7 +324,8 @@ func (a *Agent) Cut() {
 	a.Kill()
 }
 
-// WasCut reports whether Cut was called. The editor then answers no more requests.
+// WasCut reports whether Cut was called. The editor then answers no more
+// requests.
 func (a *Agent) WasCut() bool { return a.deaf.Load() }
 
 // Stop stops the agent. It first closes stdin. If the agent still runs after the grace period, Stop sends SIGTERM to

@@ -14,11 +14,12 @@ import (
 
 // Lend returns an agent whose process also serves other connections, before and
 // after this one. It is connection conn of the run with transcript t. find is
-// called with the first frame. It returns a process that has answered the same
-// frame before or was just started, and the number of its earlier connections.
-// back gets the process when the connection ends, unless find failed. fit is
-// false if this connection left something open, so that the next one would find
-// the process in another state. through is as in Command.
+// called with the first frame. It returns a process that was just started or
+// has answered the same frame before. It also returns the number of the
+// process's earlier connections. When the connection ends, back gets the
+// process, unless find failed. fit is false if this connection left something
+// open, so that the next one would find the process in another state. through
+// is as in Command.
 func Lend(t *transcript.Transcript, conn int, find func(first []byte) (s *Shared, before int, err error),
 	back func(s *Shared, fit bool), through func(Transport) Transport) *Agent {
 	l := &lease{t: t, conn: conn, find: find, back: back, bound: make(chan struct{}), want: make(chan struct{}),
@@ -206,7 +207,7 @@ func (l *lease) CloseSend() error {
 	return nil
 }
 
-// Close ends the connection and marks the process as unfit for another one.
+// Close ends the connection and makes the process unfit for another one.
 func (l *lease) Close() error {
 	l.end(false)
 	return nil
@@ -235,7 +236,7 @@ func (l *lease) end(fit bool) {
 	})
 }
 
-// leave records how the process ended, as far as this connection can know.
+// leave records how the process ended, as far as this connection knows.
 func (l *lease) leave(exit Exit, left []ProcessInfo) {
 	l.left.Do(func() {
 		l.exit, l.survivors = exit, left

@@ -62,7 +62,7 @@ func (a *Agent) Receive(f func(transcript.Entry)) {
 	a.early = nil
 }
 
-// AllReceived returns a channel that is closed when the receiver has got the
+// AllReceived returns a channel that is closed when the receiver has had the
 // agent's last frame.
 func (a *Agent) AllReceived() <-chan struct{} { return a.readAll }
 

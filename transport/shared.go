@@ -160,7 +160,7 @@ func (s *Shared) Greeted() []byte {
 	return s.answer
 }
 
-// Fit reports whether the process is running and can serve another connection.
+// Fit reports whether the process runs and can serve another connection.
 func (s *Shared) Fit() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

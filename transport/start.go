@@ -153,7 +153,7 @@ type local struct {
 	signal atomic.Int32 // the signal that ended it, or 0
 	server bool         // SIGTERM is the normal way to stop it
 	done   chan struct{}
-	lost   chan struct{} // closed when serve was killed but did not return
+	lost   chan struct{} // closed when serve was killed and did not return
 	exit   Exit
 }
 

@@ -51,7 +51,7 @@ type Reaching interface {
 	// network events in the agent's transcript.
 	Attach(a *Agent)
 	// Gone tells the transport that the server has ended. The transport then sends
-	// nothing more, but still receives the frames that the server had sent.
+	// nothing more, but still receives the frames that the server has sent.
 	Gone()
 }
 

@@ -48,7 +48,7 @@ type heldFrame struct {
 }
 
 // job is one task of the writing goroutine. begin appends the entry and returns
-// it. It returns false if there is nothing to write.
+// it, or returns false if there is nothing to write.
 type job struct {
 	begin func() (transcript.Entry, bool)
 	flush bool
@@ -218,7 +218,7 @@ func (a *Agent) Taken(ctx context.Context) {
 	}
 }
 
-// WriteError is a write that failed, as opposed to one that was abandoned.
+// WriteError is a write that failed, as opposed to one that was given up.
 type WriteError struct{ Cause error }
 
 func (e *WriteError) Error() string { return "writing to the agent: " + e.Cause.Error() }
@@ -244,7 +244,7 @@ func (a *Agent) WriteShape(ctx context.Context, s Shape) error {
 	a.mu.Lock()
 	holds, empty := a.shape.Coalesce, len(a.held) == 0
 	a.mu.Unlock()
-	if holds { // no frame may come between the last held frame and the new shape
+	if holds { // no frame may come between the last that is held and the new shape
 		if _, err := a.do(ctx, &job{flush: true, shape: &s}); !empty || err != ErrExited {
 			return err
 		}

@@ -16,8 +16,7 @@ type ID string
 // FrameKind is the kind of a frame.
 type FrameKind uint8
 
-// The kinds of frames. Malformed is any frame that is not exactly one of the
-// other kinds.
+// The kinds of frames. Malformed is any frame that is not exactly one of the others.
 const (
 	Malformed FrameKind = iota
 	Request
@@ -189,7 +188,7 @@ func looksLikeLog(text []byte) bool {
 	return len(inner) > 0 && inner[0] != '{' && inner[0] != '[' && inner[0] != '"'
 }
 
-// excerpt returns the beginning of text in quotes, for use in a sentence.
+// excerpt returns the beginning of text in quotes, for a sentence.
 func excerpt(text []byte) string {
 	const limit = 60
 	head, dots := text, ""

@@ -15,7 +15,7 @@ const (
 	idleNodes = 64 << 10 // a larger table is freed when a text needs much less
 )
 
-// SyntaxError describes why a text is not JSON, and where.
+// SyntaxError says why a text is not JSON, and where.
 type SyntaxError struct {
 	Offset int    // number of bytes before the error
 	Msg    string // for example "invalid character 'x' where a value should begin"
@@ -42,7 +42,7 @@ type Doc struct {
 type node struct {
 	start, end uint32
 	next       uint32
-	info       uint32 // three bits for the kind, then flags or, for containers, the count
+	info       uint32 // three bits kind, then flags or, for containers, the count
 }
 
 const (

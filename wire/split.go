@@ -84,7 +84,7 @@ func (s *Splitter) Next() (Line, error) {
 	}
 }
 
-// take returns buf[from:end] as a line and moves from past it.
+// take returns buf[from:end] as a line and moves past it.
 func (s *Splitter) take(end int, terminated bool) Line {
 	line := Line{Bytes: s.buf[s.from:end:end], Terminated: terminated, Size: end - s.from}
 	s.from = end

@@ -61,7 +61,7 @@ func (v Value) AppendStr(dst []byte) []byte {
 	}
 }
 
-// Is reports whether the value is a string that equals s. It does not allocate.
+// Is reports whether the value is a string equal to s. It does not allocate.
 func (v Value) Is(s string) bool {
 	if v.Kind() != String {
 		return false

@@ -283,7 +283,7 @@ func (v Value) Bool() (value, ok bool) {
 	return v.d.raw[v.node().start] == 't', true
 }
 
-// Text returns a string decoded, and any other value as its raw JSON text.
+// Text returns a string decoded and any other value as its raw text.
 func (v Value) Text() string {
 	if v.Kind() == String {
 		return v.Str()

@@ -38,7 +38,7 @@ func main() {
 		os.Exit(isolate.Main(os.Args[2:]))
 	}
 	if len(os.Args) > 1 && os.Args[1] == "canary" {
-		// The MCP server that scenarios offer to agents; see mcp canary.
+		// The MCP server that scenarios give to agents; see mcp canary.
 		os.Exit(canary.Main(context.Background(), os.Args[2:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
@@ -46,7 +46,7 @@ func main() {
 		debug.SetMemoryLimit(200 << 20)
 	}
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // most commands end before a collection would pay off
+		debug.SetGCPercent(400) // most commands end before garbage collection would pay off
 	}
 	process.AdoptOrphans()
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

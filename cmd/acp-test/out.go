@@ -29,7 +29,7 @@ const (
 	markerText = "acp-test writes this folder, and replaces it with each run.\n"
 )
 
-// reads returns the existing files and folders that the command line names, without those that the command writes.
+// reads returns the existing files and folders that the command line names, except those that the command writes.
 func (h *host) reads() (paths []string) {
 	writes := []string{"--out", "--report", "--repro", "--issue", "--save"}
 	for i, word := range h.args {

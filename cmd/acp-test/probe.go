@@ -136,7 +136,7 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 	}
 	f, err := os.Open(filepath.Join(out, "init", "turn", "transcript.jsonl"))
 	if err != nil {
-		return s, nil // the turn did not start; s.why has the reason
+		return s, nil // the turn did not begin; s.why has the reason
 	}
 	defer f.Close()
 	t, err := transcript.Load(f, nil)
@@ -179,7 +179,7 @@ func (s shown) name() string {
 	return strings.TrimSpace(name + " " + info.Get("version").Str())
 }
 
-// String summarizes the learned facts in one line.
+// String returns the learned facts in one line.
 func (s shown) String() string {
 	about := "the agent"
 	if name := s.name(); name != "" {
@@ -232,7 +232,7 @@ func (s shown) profileText() string {
 	return b.String()
 }
 
-// environment writes the environment variables that make the agent use the model server.
+// environment writes the variables that make the agent use the model server.
 func (s shown) environment(b *strings.Builder, say func(string, ...any)) {
 	if s.profile.Providers {
 		say("acp-test sets the agent's model with providers/set.")
@@ -343,7 +343,7 @@ func capabilities(path string, v wire.Value) (all []string) {
 
 var plainWord = lazy.Regexp(`^[$A-Za-z_][A-Za-z0-9_$./-]*$`)
 
-// flow formats a value as YAML on one line.
+// flow returns a value as YAML on one line.
 func flow(v any) string {
 	switch v := v.(type) {
 	case string:

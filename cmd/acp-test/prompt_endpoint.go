@@ -86,7 +86,7 @@ type stream struct {
 	names   map[string]string // names of tool calls, by id
 	args    map[string]string
 	problem string // why the run failed or the stream is invalid
-	end     string // result of endpoint.EndOf; "" if ctx ended first
+	end     string // value of endpoint.EndOf; "" if ctx ended first
 }
 
 // follow prints the answer to the post with Seq ref. It returns when the answer or ctx ends.

@@ -173,7 +173,7 @@ func looking(head []byte) protocol {
 	return protocolThat(func(p protocol) bool { return p.looks != nil && p.looks(head) })
 }
 
-// judge returns the judge for recordings of the protocol.
+// judge returns the judge of recordings of the protocol.
 func (p protocol) judge(severity string) replay.Judge {
 	return replay.Judge{Protocol: p.recordings, Rules: p.Rules, Severity: severity, Text: p.Canonical}
 }
@@ -238,8 +238,8 @@ func protocolVersion(version string) protocol {
 	return protocolThat(func(p protocol) bool { return p.Version == version })
 }
 
-// speaks returns the protocol of a run: the one in --protocol, else the one in the agent's profile, else the one of
-// the first scenario.
+// speaks returns the protocol of a run: the one in --protocol, else the one of the agent's profile, else the one of the
+// first scenario.
 func (o *options) speaks(h *host) (protocol, error) {
 	if h.protocol != "" {
 		return protocolNamed(h.protocol)

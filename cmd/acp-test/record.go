@@ -258,8 +258,9 @@ func (h *host) live(to string) (io.Writer, error) {
 	return c, nil
 }
 
-// provider describes a model provider for agents: the environment variable with its base URL, the wire format of that
-// URL, the path that the variable's value needs, and the vendor's default address.
+// provider describes a model provider. variable is the environment variable from which agents read its base URL. wire
+// is the wire format of that URL, and path is the path that the variable's value needs. vendor is the vendor's
+// default address.
 type provider struct{ variable, wire, path, vendor string }
 
 // providers returns the model providers whose address agents read from a variable.

@@ -291,7 +291,7 @@ func (x *oneReplay) playable() error {
 	return nil
 }
 
-// prepare sets x.job: how to play the recording, and the text that the result must match.
+// prepare fills in x.job: how to play the recording, and the text that the result must match.
 func (x *oneReplay) prepare() error {
 	r, box := x.flags, x.at.box
 	x.job = replay.Replay{ID: x.id, File: x.file, Log: x.log, Judge: x.of.judge(x.options.severity), Beside: x.at.beside,

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// repository describes the agent in a folder, as far as the folder's files reveal it. Unknown values are zero.
+// repository describes the agent in a folder, as far as the folder's files show it. Unknown values are zero.
 type repository struct {
 	Language string   // node, python, rust or go
 	Name     string   // name of the agent

@@ -225,7 +225,7 @@ func (h *host) decide(changes []change, decided []rune) {
 }
 
 // showChange prints a change word by word, with one line of context. It returns the indexes of all changes with the
-// same cause, including this one.
+// same words, including this one.
 func (h *host) showChange(changes []change, at int) (alike []int) {
 	c, out := changes[at], h.style(h.out)
 	for i, other := range changes {

@@ -26,9 +26,9 @@ import (
 type selection struct {
 	list    []*scenarios.Scenario
 	shipped bool // it contains suites of this program
-	whole   bool // it contains every scenario of its suites or folders
+	whole   bool // it has every scenario of its suites or folders
 	of      protocol
-	// elsewhere lists the ids of scenarios that were left out because they need another binding.
+	// elsewhere has the ids of scenarios that were left out because they need another binding.
 	elsewhere []string
 }
 
@@ -360,8 +360,8 @@ func (h *host) git(dir string, words ...string) ([]byte, error) {
 	return text, nil
 }
 
-// savedAfter returns the files below the working directory that were modified after moment. It skips hidden folders
-// and node_modules.
+// savedAfter returns the files below the working directory that were saved after moment. It skips hidden folders and
+// node_modules.
 func (h *host) savedAfter(moment time.Time) map[string]bool {
 	files := map[string]bool{}
 	_ = filepath.WalkDir(h.cwd, func(name string, d fs.DirEntry, err error) error {

@@ -107,7 +107,7 @@ func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error
 				one := *h
 				one.in, one.out, other = in, out, nil
 				err = run(&one)
-				time.AfterFunc(time.Second, cancel) // gives the editor time to read the last messages
+				time.AfterFunc(time.Second, cancel) // leave the editor time to read the last messages
 			})
 			return other
 		}})
@@ -172,7 +172,7 @@ func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
 	return cmp.Or(err, ended(code))
 }
 
-// judgeEditor judges the editor that was connected, and writes the reports.
+// judgeEditor judges the editor that connected, and writes the reports.
 func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file string, o *serving) error {
 	of := side.of
 	var account *replay.Account
@@ -245,7 +245,7 @@ type agentSide struct {
 	of        protocol
 	script    *language.AgentScript
 	recording *transcript.Transcript
-	name, id  string // argument on the command line, and id of the scenario
+	name, id  string // word on the command line, and id of the scenario
 }
 
 // agentSide returns the script or recording that an argument on the command line names.

@@ -134,7 +134,7 @@ func headline(h transcript.Header) string {
 	return strings.Join(parts, ", ")
 }
 
-// someArgs requires at least one argument.
+// someArgs requires at least one argument. Its error calls the argument by the noun in what.
 func someArgs(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -144,7 +144,7 @@ func someArgs(what string) cobra.PositionalArgs {
 	}
 }
 
-// exactArgs requires n arguments. what names the argument in the error.
+// exactArgs requires n arguments. Its error calls the argument by the noun in what.
 func exactArgs(n int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < n {

@@ -104,7 +104,7 @@ func (h *host) sweep(c *cobra.Command, o *sweeping) error {
 }
 
 // sweeps creates a sweeper, calls run with it, and writes the results. With --shard it runs only part of the
-// schedules. what is the noun for schedules or conversations in messages.
+// schedules. The noun for schedules or conversations in messages is the parameter what.
 func (h *host) sweeps(c *cobra.Command, o *sweeping, chosen selection, what string,
 	run func(*sweep.Sweeper, *reports.Console) (sweep.Outcome, error)) error {
 	shard, from, err := h.shard(o.shard)

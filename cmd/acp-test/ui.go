@@ -205,7 +205,7 @@ func (h *host) readSession(in io.Reader, seer func(protocol) func(transcript.Ent
 	return t, of, err
 }
 
-// checkedSession reads a recording and judges it while reading.
+// checkedSession reads a transcript, and judges it while reading.
 func (h *host) checkedSession(id string, in io.Reader, severity string) (results.Result, *transcript.Transcript,
 	protocol, error) {
 	var checking *replay.Checking

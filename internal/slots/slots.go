@@ -13,8 +13,7 @@ import (
 // capacity is the maximum number of slots.
 type Slots chan struct{}
 
-// mostAtOnce is the default maximum of scenarios that run at once. Each has an agent, which uses memory even while it
-// waits.
+// mostAtOnce is the default maximum of scenarios at once. Each has an agent, which uses memory even while it waits.
 const mostAtOnce = 16
 
 // idleCheck is the time between two checks of whether the processors have time for one more scenario.

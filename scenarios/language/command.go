@@ -15,7 +15,7 @@ import (
 // Command is one command of the scenario language. Help, errors and the reference page are generated from it.
 type Command[B any] struct {
 	Name string
-	// Group is the command's section in the reference: conditions, setup, acts, forward, back or structure.
+	// Group is the command's section in the reference: conditions, setup, acts, forward, back, structure.
 	Group string
 	// Args is the usage text after the name.
 	Args string
@@ -58,7 +58,7 @@ type Step[B any] func(ctx context.Context, b B) error
 type Dialect[B any] struct {
 	// Name is the protocol's name, for users and for the first line of a scenario.
 	Name string
-	// Suites contains a folder of scenarios for each suite. SuitesAt is the path of Suites in the source tree.
+	// Suites has a folder of scenarios for each suite. SuitesAt is the path of Suites in the source tree.
 	Suites   fs.FS
 	SuitesAt string
 	// Words and Kinds are the protocol's own commands and kinds of patterns. Any and AnyKinds are those that every

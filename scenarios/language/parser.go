@@ -56,8 +56,8 @@ type Line[B any] struct {
 	bad *Mistake // the first mistake; nil if there is none
 }
 
-// Starts records that the line starts a program, or that it gives the agent something that may start a program. what
-// describes it.
+// Starts records that the line starts a program, or that it gives the agent something that may start a program. The
+// text in what describes this.
 func (l *Line[B]) Starts(what string) {
 	s := l.p.scenario
 	s.starts = append(s.starts, &Mistake{File: s.File, Line: l.Number, Message: what + ": " + l.Line.Text})
@@ -237,8 +237,8 @@ func (l *Line[B]) checkForm(c *Command[B]) {
 // The functions below read the arguments of a line. If an argument is missing or wrong, they record a mistake and
 // return the zero value.
 
-// Need returns the word at index i. If the word is missing, Need records a mistake and adds an empty word. what is
-// the noun for the word in that mistake.
+// Need returns the word at index i. If the word is missing, Need records a mistake and adds an empty word. Mistakes
+// call the word by the noun in what.
 func (l *Line[B]) Need(i int, what string) script.Word {
 	for i >= len(l.Rest) {
 		l.Usage(l.End()+1, "%s is missing", what)
@@ -247,7 +247,7 @@ func (l *Line[B]) Need(i int, what string) script.Word {
 	return l.Rest[i]
 }
 
-// AtMost records a mistake if the line has more than n words. hint, if given, replaces the usage in the mistake.
+// AtMost records a mistake if the line has more than n words. hint, if given, replaces the usage in that mistake.
 func (l *Line[B]) AtMost(n int, hint ...string) {
 	if len(l.Rest) <= n {
 		return
@@ -257,7 +257,7 @@ func (l *Line[B]) AtMost(n int, hint ...string) {
 	}
 }
 
-// One returns the literal text of the word at index i. what is the noun for the word in mistakes.
+// One returns the literal text of the word at index i. Mistakes call the word by the noun in what.
 func (l *Line[B]) One(i int, what string) string {
 	w := l.Need(i, what)
 	s, ok := w.Literal()
@@ -268,8 +268,8 @@ func (l *Line[B]) One(i int, what string) string {
 	return s
 }
 
-// Choice returns the literal text of the word at index i. It records a mistake if the text is not in allowed. what is
-// the noun for the word in mistakes.
+// Choice returns the literal text of the word at index i. It records a mistake if the text is not in allowed.
+// Mistakes call the word by the noun in what.
 func (l *Line[B]) Choice(i int, what string, allowed ...string) string {
 	s := l.One(i, strings.Join(allowed, ", "))
 	if !slices.Contains(allowed, s) {
@@ -476,7 +476,7 @@ func (l *Line[B]) Source(w script.Word) script.Word {
 	return script.Quote(string(data))
 }
 
-// OnlyDuration returns the duration in the line's only argument.
+// OnlyDuration returns the duration in the line's only word.
 func (l *Line[B]) OnlyDuration() time.Duration {
 	w := l.Need(0, "a duration")
 	l.AtMost(1)

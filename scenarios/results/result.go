@@ -19,7 +19,8 @@ type Verdict = rules.Class
 // The verdicts, mildest first.
 const (
 	Pass = rules.Pass
-	// Lint and Warn are verdicts of checks and findings. They never change the verdict of their scenario.
+	// Lint and Warn are verdicts of checks and findings. They never change the verdict of
+	// their scenario.
 	Lint = rules.Lint
 	Warn = rules.Warn
 	// Skip means that the agent did not advertise a capability that the scenario needs.
@@ -62,7 +63,7 @@ type Result struct {
 	// ID is the scenario's path without extension, such as "cancel/mid-stream".
 	ID    string   `json:"id"`
 	File  string   `json:"file"`
-	Title string   `json:"title,omitempty"` // the scenario's first comment line and its continuation
+	Title string   `json:"title,omitempty"` // the scenario's first comment line, and its continuation
 	Tags  []string `json:"tags,omitempty"`
 	// Repeat is the number of the repeat, from 1, if --repeat is set. It is 0 for a single run.
 	Repeat  int     `json:"repeat,omitempty"`
@@ -85,7 +86,7 @@ type Result struct {
 	Checks   []Check       `json:"checks,omitempty"`
 	Findings []Finding     `json:"findings,omitempty"`
 	Golden   *Golden       `json:"golden,omitempty"`
-	// Failure is a failure that belongs to no check: for example, the agent did not start, or the scenario exceeded its
+	// Failure is an error that belongs to no check: for example, the agent did not start, or the scenario exceeded its
 	// deadline.
 	Failure *transcript.Failure `json:"failure,omitempty"`
 	// FailureClass is the verdict of Failure: fail or inconclusive.
@@ -208,14 +209,14 @@ type Waits struct {
 	Deadline time.Duration `json:"deadline_ns,omitempty"`
 	// Linger is the time at the end during which the run listened to a silent agent.
 	Linger time.Duration `json:"linger_ns,omitempty"`
-	// Exit is the time until all of the agent's processes had ended.
+	// Exit is the time until the agent's processes had ended.
 	Exit time.Duration `json:"exit_ns,omitempty"`
 }
 
 // Sharing describes the run of a scenario in an agent process that also ran other scenarios.
 type Sharing struct {
-	// Process is the number of the process within the run, from 1. Nth is the number of the scenario within the process,
-	// from 1.
+	// Process is the number of the process in the run, from 1. Nth is the number of the scenario in the process, from
+	// 1.
 	Process int `json:"process"`
 	Nth     int `json:"nth"`
 	// Verdict is the verdict in the shared process if it was not pass. In that case the scenario was rerun in its own
@@ -235,7 +236,7 @@ func (w *Waits) Add(other Waits) {
 }
 
 // Failed reports whether the comparison counts against the agent: the text differs, or a required golden does not
-// exist. Diff shows which.
+// exist. Diff tells which.
 func (g *Golden) Failed() bool {
 	return g != nil && (g.State == "differs" || g.State == "new" && g.Diff != "")
 }
@@ -273,7 +274,7 @@ func (r *Result) Broken() bool {
 		slices.ContainsFunc(r.Checks, func(c Check) bool { return bad(c.Verdict) && !c.Known })
 }
 
-// Summary describes the most severe part of a result in one line.
+// Summary describes the worst part of a result in one line.
 func (r *Result) Summary() string {
 	for _, c := range r.Checks {
 		if c.Verdict == Fail && c.Failure != nil {

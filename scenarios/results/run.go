@@ -17,7 +17,7 @@ type Run struct {
 	Tool string `json:"tool"`
 	// Command is the command line that repeats the run.
 	Command string `json:"command"`
-	// Agent is the tested agent.
+	// Agent describes the tested agent and its profile.
 	Agent    Agent         `json:"agent"`
 	Protocol string        `json:"protocol"`
 	Seed     int64         `json:"seed"`
@@ -135,7 +135,7 @@ type Shard struct {
 	List []string `json:"list"`
 	// Expected lists the known failures. Only after merging all parts is it clear which are stale.
 	Expected []Expected `json:"expected,omitempty"`
-	// Unclaimed has messages about goldens that belong to no scenario.
+	// Unclaimed are messages about goldens that belong to no scenario.
 	Unclaimed []string `json:"unclaimed,omitempty"`
 }
 
@@ -209,7 +209,7 @@ type Cause struct {
 	Known bool `json:"known,omitempty"`
 	// Everywhere means that at least half of the scenarios show the cause. The report lists such a cause separately.
 	Everywhere bool `json:"everywhere,omitempty"`
-	// Scenarios lists the scenarios that show the cause. The one with the fewest frames comes first.
+	// Scenarios lists the scenarios that show the cause. The scenario with the fewest frames is first.
 	Scenarios []string `json:"scenarios"`
 }
 

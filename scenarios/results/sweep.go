@@ -21,8 +21,8 @@ type Sweep struct {
 	Pruned       int         `json:"pruned"`
 	Inconclusive int         `json:"inconclusive"`
 	Unexplored   int         `json:"unexplored"`
-	// Pairs is the number of combinations of a kind of situation and an action. PairsTried is how many of these the
-	// sweep tried.
+	// Pairs is the number of pairs of a kind of situation and an action. PairsTried is how many of them the sweep
+	// tried.
 	Pairs      int `json:"pairs"`
 	PairsTried int `json:"pairs_tried"`
 	// Untried lists the combinations in drawn sessions that were not tried. Skipped is the number of drawn sessions that

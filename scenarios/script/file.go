@@ -27,7 +27,7 @@ const (
 	Broken
 )
 
-// Line is one line of a script, with its blocks. Number and the columns are 0 if the line was not parsed.
+// Line is one line of a script, with its blocks. Number and the columns are 0 in a line that was not parsed.
 type Line struct {
 	Kind   Kind
 	Number int
@@ -41,7 +41,7 @@ type Line struct {
 	Name       Word   // name of the command
 	Words      []Word // arguments of the command
 	As         Word   // the name that the line gives to its result; the zero Word if none
-	// Blocks has the lines of each { } block of the line. An empty block is not nil.
+	// Blocks are the lines of each { } block of the line. An empty block is not nil.
 	Blocks [][]*Line
 }
 

@@ -112,8 +112,8 @@ func (p *parser) close() *Line {
 	return in.by
 }
 
-// read splits the line of a command into its parts: conditions, !, the name, words, "as NAME" and a brace. text is
-// the line including its indentation.
+// read splits the line of a command into conditions, !, the name, words, "as NAME" and a brace. text is the line with
+// its indentation.
 func (l *Line) read(text string) *mistake.Mistake {
 	words, m := split(text)
 	if m != nil {

@@ -67,8 +67,8 @@ func Unlisted(run *results.Run, list []agents.KnownFailure) []agents.KnownFailur
 	return causes
 }
 
-// eachFailure calls note for each failed part of a result: with the reason, with the id of the part in lists of known
-// failures, and with its other names.
+// eachFailure calls note for each failed part of a result: with the reason, the part's id in lists of known failures,
+// and its other names.
 func eachFailure(r *results.Result, note func(why, id string, names ...string)) {
 	if missedBefore(r) && r.FailureClass == results.Fail {
 		note(r.Failure.Error(), beforeChecks)
@@ -88,7 +88,7 @@ func eachFailure(r *results.Result, note func(why, id string, names ...string)) 
 	}
 }
 
-// spread returns an entry for each cause that rules found in several scenarios and that is not in list. An entry is
+// spread returns one new entry for each cause that rules found in several scenarios and that list lacks. An entry is
 // flaky if one of its scenarios showed the cause only in some runs.
 func spread(run *results.Run, list []agents.KnownFailure) (out []agents.KnownFailure) {
 	title, times, runs := map[string]string{}, map[string]map[string]int{}, map[string]int{}

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Sighting is one occurrence of a cause in a result.
+// Sighting is one occurrence of a cause in one result.
 type Sighting struct {
 	results.Cause
 	key  string
@@ -94,8 +94,8 @@ func told(r *results.Result, f *transcript.Failure, class results.Verdict, known
 	})
 }
 
-// checked reports whether a check reports the same fact as a finding, but more severely: the check failed at the same
-// entry and has a requirement in common with the finding.
+// checked reports whether a check reports the same fact as a finding, but more severely. The check must have failed
+// at the same entry and must have a requirement in common with the finding.
 func checked(r *results.Result, f *results.Finding) bool {
 	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k results.Check) bool {
 		if k.Failure == nil || k.Verdict != results.Fail && k.Verdict != results.Warn || len(k.Failure.Entries) == 0 {

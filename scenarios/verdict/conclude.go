@@ -1,6 +1,6 @@
-// Package verdict judges runs as a whole: it groups failures by cause, compares them with known failures, baselines
-// and earlier runs, builds the requirement table, merges shards, and decides counts, verdict and exit status. It only
-// reads and changes results.
+// Package verdict judges runs as a whole. It groups failures by cause, and compares them with known failures,
+// baselines and earlier runs. It builds the requirement table, merges shards, and decides counts, verdict and exit
+// status. It only reads and changes results.
 package verdict
 
 import (
@@ -58,7 +58,7 @@ func Sum(run *results.Run) {
 	c.Flaky = len(run.Flaky)
 }
 
-// flaky returns the scenarios that passed in some repeats but not in others.
+// flaky returns the scenarios that passed in some repeats and not in others.
 func flaky(list []results.Result) []results.Flaky {
 	at := map[string]int{}
 	var all []results.Flaky
@@ -102,7 +102,7 @@ func count(c *results.Counts, v results.Verdict) {
 	}
 }
 
-// Exit returns the exit status of a run: 2 if the harness could not judge, 1 for an unexpected failure, else 0.
+// Exit returns the exit status: 2 if the harness could not judge, 1 for an unexpected failure, else 0.
 func Exit(run *results.Run) int {
 	c := run.Counts
 	switch {
