@@ -124,7 +124,7 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 	return k
 }
 
-// expect judges one expect line of a script and describes what the editor did. applies is false if the editor never
+// expect judges one "expect" line of a script and describes what the editor did. applies is false if the editor never
 // reached the situation of the line.
 func (j Judge) expect(x *language.AgentExpectation, sessions []Session) (observed string, ok, applies bool) {
 	switch x.What {

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// do does an act. Most acts send a frame.
+// do performs an act. Most acts send a frame.
 func (s *playing) do(ctx context.Context, a *act) error {
 	if a.beside != "" {
 		return s.beside(ctx, a)

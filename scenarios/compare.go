@@ -32,8 +32,8 @@ func (r *run) render() {
 	r.rendered = r.engine.clean(r.protocol().Canonical.Render(r.t.Between(1, r.state.settled), o))
 }
 
-// compare compares the run with its golden. It renders the conversation in any case. If whole is false, the
-// conversation is incomplete and is not compared.
+// compare sets res.Golden to the difference between the run and its golden. It renders the conversation in any case.
+// If whole is false, the conversation is incomplete and there is no comparison.
 func (r *run) compare(res *results.Result, whole bool) {
 	s, e := r.scenario, r.engine
 	r.render()

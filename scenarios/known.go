@@ -32,7 +32,7 @@ func (e *Engine) unclaimed(all []*Scenario) (out, removed []string) {
 	return out, removed
 }
 
-// expected returns the expected failures of the baseline and of the profile.
+// expected returns the known failures of the baseline and of the profile.
 func (e *Engine) expected() []results.Expected {
 	return e.expectations(e.knownFailures())
 }

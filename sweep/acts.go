@@ -16,7 +16,7 @@ type Act struct {
 	Name string
 	// Kind is the kind of act; "" means that Name is also the kind.
 	Kind string
-	// Rank orders acts: a lower rank is more likely to find a bug.
+	// Rank orders acts: those with a lower rank are more likely to find a bug.
 	Rank int
 	// Needs is a capability that the agent must have, or "".
 	Needs string

@@ -17,7 +17,7 @@ type Point struct {
 	State string
 	// Kind is the protocol's kind of point. The values are in the order of a turn.
 	Kind PointKind
-	// Rank orders points: a lower rank is more likely to find a bug.
+	// Rank orders points: those with a lower rank are more likely to find a bug.
 	Rank int
 	// Hold is the place where the model waits at the point; nil if it does not
 	// wait.

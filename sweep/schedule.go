@@ -25,8 +25,8 @@ type Schedule struct {
 	// Point is the name of the point, and State the kind of situation there.
 	// Findings with the same State and Action count as one.
 	Point, State, Action string
-	// Rank orders schedules: a lower rank is more likely to find a bug. Place is
-	// the position of the point in its turn.
+	// Rank orders schedules: those with a lower rank are more likely to find a
+	// bug. Place is the position of the point in its turn.
 	Rank, Place int
 	// Kinds is the number of kinds of frames in the turn's baseline.
 	Kinds int

@@ -71,7 +71,7 @@ type Sweeper struct {
 	Progress func(Progress)
 }
 
-// Progress is the progress of a sweep.
+// Progress describes how far a sweep has got.
 type Progress struct {
 	Phase       string // baseline, explore, or confirm and shrink
 	Done, Total int

@@ -210,8 +210,7 @@ type lens struct {
 	classified bool
 }
 
-// show makes the lens show the entry. The lens parses the entry only when
-// needed.
+// show sets the entry that the lens holds. The lens parses it only when needed.
 func (l *lens) show(e *Entry) {
 	l.parsed, l.classified = false, false
 	l.shows.Store(int64(e.Seq))

@@ -328,10 +328,11 @@ func (a *Agent) Cut() {
 // requests.
 func (a *Agent) WasCut() bool { return a.deaf.Load() }
 
-// Stop stops the agent. It first closes stdin. If the agent still runs after the grace period, Stop sends SIGTERM to
-// the agent's process group. After another grace period, it sends SIGKILL to the whole tree. When ctx ends, it sends
-// SIGKILL immediately. For an agent without a process, Stop closes the connection instead of sending signals. Each
-// step is logged. Stop returns when no process of the agent is left. Later calls return the same result.
+// Stop ends the agent in steps. It first closes stdin. If the agent still runs after the grace period, Stop sends
+// SIGTERM to the agent's process group. After another grace period, it sends SIGKILL to the whole tree. When ctx
+// ends, it sends SIGKILL immediately. For an agent without a process, Stop closes the connection instead of sending
+// signals. Each step is logged. Stop returns when no process of the agent is left. Later calls return the same
+// result.
 func (a *Agent) Stop(ctx context.Context) Shutdown {
 	a.mu.Lock()
 	if a.stopped != nil {

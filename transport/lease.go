@@ -270,7 +270,7 @@ func (l *lease) PID() int {
 // Signal returns ErrNoProcess, because other connections use the process too.
 func (l *lease) Signal(syscall.Signal, bool) error { return ErrNoProcess }
 
-// Kill kills the process, which also ends the connection.
+// Kill sends SIGKILL to the process, which also ends the connection.
 func (l *lease) Kill() {
 	if l.taken() {
 		l.shared.process.Kill()

@@ -167,10 +167,10 @@ func (s *Shared) Fit() bool {
 	return !done(s.process.Ended()) && !done(s.silent) && s.answer != nil && !s.stray
 }
 
-// Stop stops the process. It closes the input. After the grace period it sends
-// SIGTERM to the process group, and after another one SIGKILL to the whole
-// tree. When ctx ends, it sends SIGKILL immediately. It returns the processes
-// that outlived the agent, which it has killed.
+// Stop ends the process in steps. It first closes the input. After the grace
+// period it sends SIGTERM to the process group, and after another one SIGKILL
+// to the whole tree. When ctx ends, it sends SIGKILL immediately. It returns
+// the processes that outlived the agent, which it has killed.
 func (s *Shared) Stop(ctx context.Context) []ProcessInfo {
 	s.stopped.Do(func() {
 		s.transport.CloseSend()

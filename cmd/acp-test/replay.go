@@ -241,7 +241,7 @@ type oneReplay struct {
 	store   golden.Store
 }
 
-// play plays the recording.
+// play runs the playback and returns the verdict on the agent. lacking lists what the recording lacks.
 func (x *oneReplay) play(ctx context.Context) (res results.Result, lacking []string, err error) {
 	if err := x.playable(); err != nil {
 		return res, nil, err

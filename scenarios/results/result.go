@@ -65,7 +65,7 @@ type Result struct {
 	File  string   `json:"file"`
 	Title string   `json:"title,omitempty"` // the scenario's first comment line, and its continuation
 	Tags  []string `json:"tags,omitempty"`
-	// Repeat is the number of the repeat, from 1, if --repeat is set. It is 0 for a single run.
+	// Repeat numbers the runs of the scenario, from 1, if --repeat is set. It is 0 for a single run.
 	Repeat  int     `json:"repeat,omitempty"`
 	Verdict Verdict `json:"verdict"`
 	// Known means that the scenario failed, but every failure is a known failure of the profile or baseline. The

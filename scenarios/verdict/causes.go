@@ -94,8 +94,8 @@ func told(r *results.Result, f *transcript.Failure, class results.Verdict, known
 	})
 }
 
-// checked reports whether a check reports the same fact as a finding, but more severely. The check must have failed
-// at the same entry and must have a requirement in common with the finding.
+// checked reports whether a failed check shows the same fact as a finding, but is more severe. The check must have
+// failed at the same entry and must have a requirement in common with the finding.
 func checked(r *results.Result, f *results.Finding) bool {
 	return len(f.Entries) > 0 && slices.ContainsFunc(r.Checks, func(k results.Check) bool {
 		if k.Failure == nil || k.Verdict != results.Fail && k.Verdict != results.Warn || len(k.Failure.Entries) == 0 {
