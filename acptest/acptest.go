@@ -1,6 +1,6 @@
-// Package acptest tests an ACP agent from Go. Start starts the agent with a
-// model that gives the answers of the test, and opens a session in a fresh
-// workspace. Agent and model end with the test.
+// Package acptest tests an ACP agent from Go. Start starts the agent and a fake model server that sends the answers
+// scripted by the test. It opens a session in a fresh workspace. When the test ends, the agent and the model server
+// are stopped.
 package acptest
 
 import (
@@ -38,41 +38,38 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Options say which agent Start starts, and with which environment. One of
-// Command, Profile and Serve is required.
+// Options selects the agent that Start starts, and its environment. One of Command, Profile and Serve is required.
 type Options struct {
-	// Command is the agent's program and its arguments. Words, and the values
-	// of Env, may name $LLM (the model server's base URL, without a version
-	// path), $WORK (the workspace), $HOME and $TMP; $$ is a dollar.
+	// Command is the agent's program and its arguments. The arguments and the values of Env may contain the variables
+	// $LLM (the model server's base URL, without a version path), $WORK (the workspace), $HOME and $TMP; $$ stands
+	// for a dollar sign.
 	Command []string
 	// Profile, if not nil, is used instead of Command.
 	Profile *agents.Profile
-	// Serve, if Command and Profile are not set, runs an agent inside this
-	// process. It reads the editor's frames from in, writes its own to out, and
-	// returns at end of file or when ctx ends. llm is the value of $LLM.
+	// Serve, if Command and Profile are not set, runs an agent inside this process. Serve reads the editor's frames
+	// from in and writes the agent's frames to out. It returns at end of file or when ctx ends. llm is the model
+	// server's base URL.
 	Serve func(ctx context.Context, llm string, in io.Reader, out io.Writer) error
-	// Env is added to the agent's environment: a fresh HOME, PATH, the language
-	// and the caches of package managers. The agent gets no other variables of
-	// this process.
+	// Env is added to the agent's environment: a fresh HOME, PATH, the language and the caches of package managers.
+	// No other variable of this process is passed to the agent.
 	Env map[string]string
-	// Turns are the model's answers, one for each prompt. Script, if not nil,
-	// is used instead. If neither is set, the model sends no text.
+	// Turns are the model's answers, one for each prompt. A non-nil Script replaces Turns. If both are unset, the
+	// model's answers have no text.
 	Turns  []fakellm.TurnNode
 	Script *fakellm.Script
-	// Files are written to the workspace before the agent starts. The map goes
-	// from names, with slashes, to contents.
+	// Files are written to the workspace before the agent starts. The map's keys are slash-separated paths, its
+	// values the contents.
 	Files map[string]string
-	// Editor is the editor that the agent talks to. The zero value rejects
-	// every permission.
+	// Editor configures the mock editor that the agent talks to. The zero value rejects every permission request.
 	Editor mockclient.Options
-	// Patience is how long each wait may take; 0 means 30 s.
+	// Patience is the timeout of each wait; 0 means 30 s.
 	Patience time.Duration
 	// RulesOff maps the id of each rule that is turned off to the reason.
 	RulesOff map[string]string
 }
 
-// Agent is an agent that runs for a test, with its editor, model and workspace.
-// Its methods fail the test when they cannot do their work.
+// Agent is a running agent under test, with its editor, model server and workspace. A method that returns no error
+// fails the test instead.
 type Agent struct {
 	Editor  *mockclient.Editor
 	Session *mockclient.Session // the session in Dir
@@ -86,9 +83,8 @@ type Agent struct {
 	before   workspace.Snapshot
 }
 
-// Start starts an agent, initializes it and opens a session. The agent and its
-// model end with the test. The test then fails if the agent broke the rules of
-// the protocol.
+// Start starts an agent, initializes it and opens a session. When the test ends, Start's cleanup stops the agent and
+// the model server. It fails the test if the agent broke a rule of the protocol.
 func Start(t T, o Options) *Agent {
 	t.Helper()
 	a := &Agent{t: t, patience: o.Patience}
@@ -215,8 +211,7 @@ func (a *Agent) wait(what string) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.Background(), a.patience, fmt.Errorf("no %s after %v", what, a.patience))
 }
 
-// Prompt sends a prompt and returns the turn that it begins, without waiting
-// for its end.
+// Prompt sends a prompt and returns the turn that the prompt begins, without waiting for the turn's end.
 func (a *Agent) Prompt(text string) *mockclient.Turn {
 	ctx, cancel := a.wait("room for the prompt")
 	defer cancel()
@@ -238,8 +233,8 @@ func (a *Agent) Ask(text string) string {
 	return said.String()
 }
 
-// Await waits until the events since Start meet x, and returns the entry that
-// decided it. The test fails if x can no longer be met, or is not met in time.
+// Await waits until the events since Start meet the expectation x, and returns the transcript entry that met it. The
+// test fails if x can no longer be met, or is not met within Options.Patience.
 func (a *Agent) Await(x transcript.Expectation) transcript.Entry {
 	a.t.Helper()
 	ctx, cancel := a.wait(x.Description)
@@ -251,7 +246,7 @@ func (a *Agent) Await(x transcript.Expectation) transcript.Entry {
 	return o.Entry
 }
 
-// Check fails the test unless the events since Start meet x. It does not wait.
+// Check fails the test unless the events since Start meet the expectation x. It does not wait.
 func (a *Agent) Check(x transcript.Expectation) {
 	a.t.Helper()
 	if o := a.Log.Judge(0, -1, x); !o.Met() {
@@ -259,7 +254,7 @@ func (a *Agent) Check(x transcript.Expectation) {
 	}
 }
 
-// Release opens a gate, so that the model's stream held by it continues.
+// Release opens the named gate of the model script: the stream that waits at the gate continues.
 func (a *Agent) Release(gate string) {
 	a.t.Helper()
 	if _, err := a.Model.Release(gate); err != nil {
@@ -267,7 +262,7 @@ func (a *Agent) Release(gate string) {
 	}
 }
 
-// ReadFile returns the content of a file of the workspace; name has slashes.
+// ReadFile returns the content of a workspace file; name is a slash-separated path.
 func (a *Agent) ReadFile(name string) string {
 	a.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), a.patience)
@@ -316,7 +311,7 @@ func (a *Agent) failure(x transcript.Expectation, o transcript.Outcome) string {
 	return f.Text("")
 }
 
-// stderr returns the end of the agent's stderr.
+// stderr returns the last 4 KiB of the agent's stderr.
 func (a *Agent) stderr() string {
 	if a.Log == nil {
 		return ""

@@ -12,12 +12,11 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// AdHoc returns a profile for a command that has none. Its name is the name of
-// the program or, if that only runs a script or package, the name of the script
-// or package. Its environment has base URLs and dummy keys for all wire formats.
-// It has no known failures; the model server learns wire format and tools. The
-// agent starts where the user is, so that a command that works in a shell works
-// here. argv must not be empty.
+// AdHoc returns a profile for a command that no profile describes. The profile is named after the program or, for a
+// launcher or interpreter, after the script or package that the program runs. The environment contains base URLs and
+// dummy keys for all wire formats. There are no known failures. The model server learns the wire format and the tools
+// from the first request. The agent starts in the user's current directory, so that a command that works in a shell
+// works here. argv must not be empty.
 func AdHoc(argv []string) *Profile {
 	start := 20 * time.Second
 	if slices.Contains(launchers, base(argv[0])) {
@@ -40,17 +39,15 @@ var launchers = []string{"npx", "bunx", "pnpx", "npm", "pnpm", "yarn", "uvx", "u
 	"pixi",
 	"go", "cargo", "deno", "bun", "dotnet", "mvn", "gradle", "bazel", "nix", "docker", "podman"}
 
-// providers has a line for each provider: the variables for its base URL and its
-// key that SDKs, frameworks and agents read. It leaves out a provider without a
-// variable for the address: with a key alone, an agent would connect to the real
-// provider.
+// providers lists, for each model provider, the environment variables with its base URL and its key that SDKs,
+// frameworks and agents read. A provider without a base URL variable is left out: with a key alone, an agent would
+// connect to the real provider.
 //
 //go:embed tables/providers.txt
 var providers string
 
-// anyModel returns variables that point the SDKs and the common frameworks of all
-// providers to the model server. The dummy keys are for agents that only check
-// that there is a key.
+// anyModel returns variables that point the SDKs and the common frameworks of all providers to the model server. The
+// dummy keys are for agents that only check that a key is set.
 func anyModel() map[string]string {
 	env, base := map[string]string{}, ""
 	for line := range strings.Lines(providers) {
@@ -71,9 +68,8 @@ func anyModel() map[string]string {
 	return env
 }
 
-// Marked returns an ad-hoc profile in which each base URL contains the name of
-// its variable. So the path of a model request, /run/NAME/…, says which
-// variable the agent used.
+// Marked returns an ad-hoc profile in which each base URL contains the name of its variable. The path of a model
+// request, /run/NAME/…, therefore shows which variable the agent read.
 func (p *Profile) Marked() *Profile {
 	env := map[string]string{}
 	for name, value := range p.Env {
@@ -108,11 +104,11 @@ func isWord(s string) bool { return s != "" && !strings.HasPrefix(s, "-") }
 
 var assignment = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
-// namer returns the agent's name from the arguments of a program, "" if they have
+// namer finds the agent's name in the arguments of a launcher or interpreter; "" means that the arguments contain
 // none.
 type namer func(args []string) string
 
-// namers maps programs that only run another program to their namers.
+// namers returns the namer of each program that only runs another program, by the program's name.
 func namers() map[string]namer {
 	all := map[string]namer{}
 	for programs, n := range map[string]namer{
@@ -144,7 +140,7 @@ func namers() map[string]namer {
 	return all
 }
 
-// nameOf returns the word of a command line that names the agent.
+// nameOf returns the agent's name, derived from its command line.
 func nameOf(argv []string) string {
 	program, name := base(argv[0]), ""
 	if n := namers()[program]; n != nil {
@@ -155,7 +151,7 @@ func nameOf(argv []string) string {
 	return cmp.Or(name, program)
 }
 
-// wrapped returns the name of the command after options and variables.
+// wrapped returns the name of the agent whose command follows the options and variable assignments in args.
 func wrapped(args []string) string {
 	i := slices.IndexFunc(args, func(w string) bool { return isWord(w) && !assignment().MatchString(w) })
 	if i < 0 {
@@ -164,7 +160,7 @@ func wrapped(args []string) string {
 	return nameOf(args[i:])
 }
 
-// fetched returns the package as the command line has it, with scope and version.
+// fetched returns the package that a launcher fetches, with scope and version as the user wrote them.
 func fetched(args []string) string {
 	for i, w := range args {
 		value, joined := strings.CutPrefix(w, "--package=")
@@ -180,8 +176,7 @@ func fetched(args []string) string {
 	return ""
 }
 
-// script returns the script that an interpreter runs, "" if it runs code from the
-// command line.
+// script returns the name of the script that an interpreter runs, or "" if it runs code from the command line.
 func script(args []string) string {
 	w := firstWord(args)
 	if slices.Contains(args[:max(0, slices.Index(args, w))], "-c") {
@@ -190,7 +185,7 @@ func script(args []string) string {
 	return scriptName(w)
 }
 
-// ranScript returns the script after the word run.
+// ranScript returns the name of the script after the word "run", as in "uv run agent.py".
 func ranScript(args []string) string {
 	args = args[slices.Index(args, "run")+1:]
 	if w := firstWord(args); w == "python" || w == "python3" {
@@ -199,7 +194,7 @@ func ranScript(args []string) string {
 	return scriptName(firstWord(args))
 }
 
-// after returns the argument that follows a flag, "" if none does.
+// after returns the argument that follows a flag, or "" if no argument follows.
 func after(args []string, flag string) string {
 	if i := slices.Index(args, flag); i >= 0 && i+1 < len(args) {
 		return args[i+1]
@@ -211,7 +206,7 @@ var python = lazy.Regexp(`^(python|pypy)[0-9.]*$`)
 
 func firstWord(args []string) string { return lists.First(args, isWord) }
 
-// slashed returns a path with slashes, whichever system it was written for.
+// slashed replaces the backslashes of a path by slashes, because the path may be a Windows path on any system.
 func slashed(path string) string { return strings.ReplaceAll(path, `\`, "/") }
 
 // base returns a program's name without folder and without Windows extensions.
@@ -223,7 +218,7 @@ func base(program string) string {
 	return b
 }
 
-// packageName removes the scope and the version of a package; "" stays "".
+// packageName removes the scope and the version from a package name. It returns "" for "".
 func packageName(spec string) string {
 	if spec == "" {
 		return ""
@@ -239,14 +234,14 @@ func packageName(spec string) string {
 	return strings.TrimSuffix(spec, ".git")
 }
 
-// generic lists names of scripts and folders that say nothing about the agent.
+// generic contains names of scripts and folders that do not identify an agent.
 var generic = []string{"index", "main", "__main__", "cli", "server", "start", "app", "run", "mod",
 	"dist", "build", "src", "lib", "out", "bin", "cmd", "bundle", "target", "release", "debug", ".", "..", "/", ""}
 
 var scriptEnding = lazy.Regexp(`\.(c?m?[jt]sx?|py|rb|pl|php|jar|dll|go|sh|exe|pyz)$`)
 
-// scriptName returns the name of a script. If the name is generic, such as
-// "index", it returns the closest folder above with a telling name.
+// scriptName returns the name of a script. If the name is generic, such as "index", it returns the name of the
+// closest parent folder whose name is not generic.
 func scriptName(file string) string {
 	if file == "" {
 		return ""
@@ -263,20 +258,20 @@ func scriptName(file string) string {
 	}
 }
 
-// Recognize returns the shipped profile of the agent that a command starts. It
-// looks at the program, the script or, after a launcher that fetches packages,
-// the full name of the package. It returns nil if no profile matches.
+// Recognize returns the shipped profile of the agent that a command starts. It compares the name of the program or
+// script. For a launcher that fetches packages, it compares the full package name. It returns nil if no profile
+// matches.
 func Recognize(argv []string) *Profile {
 	return recognized(func(p *Profile) bool { return p.starts(argv) })
 }
 
-// RecognizeInfo returns the shipped profile of the agent with this name in its
-// answer to initialize, nil if no profile matches.
+// RecognizeInfo returns the shipped profile whose agent calls itself name in its initialize response, or nil if no
+// profile matches.
 func RecognizeInfo(name string) *Profile {
 	return recognized(func(p *Profile) bool { return slices.Contains(p.AgentInfo, name) })
 }
 
-// recognized returns the first shipped profile that match accepts, nil if it accepts none.
+// recognized returns the first shipped profile that match accepts, or nil if it accepts none.
 func recognized(match func(*Profile) bool) *Profile {
 	for _, name := range Names() {
 		if p, err := Shipped(name); err == nil && match(p) {
@@ -297,7 +292,7 @@ func (p *Profile) starts(argv []string) bool {
 	return nameOf(argv) == scriptName(base(p.Command[0]))
 }
 
-// fetchers are programs that start a package by its name.
+// fetchers are programs that fetch and start a package given its name.
 var fetchers = map[string]bool{"npx": true, "bunx": true, "pnpx": true}
 
 // unversioned returns the name of a package without its version.
@@ -311,10 +306,9 @@ func unversioned(spec string) string {
 // IsDressed reports whether the profile came from Dressed.
 func (p *Profile) IsDressed() bool { return p.dressed }
 
-// Dressed returns an ad-hoc profile with the settings of a known profile of the
-// same agent: environment, HOME, set-up step, login, model, tools and times. It
-// takes no known failures and goldens: they hold for the version that the known
-// profile was written for.
+// Dressed returns an ad-hoc profile with the settings of a known profile of the same agent: environment, HOME, set-up
+// step, login, model, tools and times. Known failures and goldens are not copied, because they apply only to the
+// agent version that the known profile was written for.
 func (p *Profile) Dressed(known *Profile) *Profile {
 	q := p.WithEnv(known.Env)
 	q.dressed = true

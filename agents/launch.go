@@ -21,31 +21,31 @@ import (
 	"github.com/acp-test/acp-test/transport"
 )
 
-// Sandbox is where an agent runs and the part of the host it may see.
+// Sandbox describes where an agent runs and the part of the host that the agent may see.
 type Sandbox struct {
 	Work, Home, Temp string // absolute directories of the run
 	LLM              string // base URL of the model server; "" means no server
 	Proxy            string // URL of the proxy for connections to other machines; "" means no proxy
-	Self             string // this program, for agents that are part of it
+	Self             string // path of this program, for agents that are part of it
 	Cwd              string // the user's current directory, absolute
-	// HostEnv is the host's environment as os.Environ gives it. Launch passes on
-	// only the variables that it lists.
+	// HostEnv is the host's environment as os.Environ gives it. The method Launch passes on only the variables that
+	// its comment lists.
 	HostEnv []string
-	Env     map[string]string // more environment for the agent, with variables; wins over all
+	Env     map[string]string // more environment for the agent, may use variables such as $WORK; wins over all
 	Pass    []string          // names to pass from HostEnv; win over the profile
 }
 
-// Launch is the program to start: plain data, with every variable replaced.
+// Launch is a program to start, as plain data in which every variable is replaced.
 type Launch struct {
-	URL string // where the agent is; "" if its process has pipes
+	URL string // address of the agent; "" if the editor talks to its process by pipes
 	// Headers go with each request to URL.
 	Headers map[string]string
-	Path    string // the program, absolute; "" if it is not started here
+	Path    string // absolute path of the program; "" if the agent is already running at URL
 	Args    []string
 	Env     []string // the whole environment, sorted
 	Dir     string
-	Files   map[string][]byte // to write below HOME first: name with slashes to content
-	Tools   []string          // directories of the host's tools that Env names
+	Files   map[string][]byte // files to write below HOME first: slash-separated path to content
+	Tools   []string          // directories with tools of the host that Env points to
 	Found   Found
 }
 
@@ -63,24 +63,21 @@ func (p *Profile) Process(s Sandbox, keeper []string) (c transport.Command, err 
 
 // Launch prepares the start of the profile's agent in a sandbox.
 //
-// From the host's environment the agent gets PATH, the language, the user's name
-// and the time zone. HOME and the places for temporary files are the sandbox's.
-// The terminal is dumb and without colours. So that launchers work, the agent
-// also gets the locations of the caches of npm, uv, pip, cargo, rustup, pyenv,
-// nvm, volta, asdf, mise, the active virtualenv and Go, unless the profile says
-// `caches: none`. Nothing else passes: a credential of the host reaches an agent
-// only by Pass or Env.
+// From the host's environment the agent gets PATH, the language, the user's name and the time zone. HOME and the
+// directory for temporary files are the sandbox's. TERM is dumb and NO_COLOR is set. So that launchers work, the
+// agent also gets the locations of the caches of npm, uv, pip, cargo, rustup, pyenv, nvm, volta, asdf, mise, the
+// active virtualenv and Go, unless the profile says `caches: none`. Nothing else is passed on: a credential of the
+// host reaches an agent only through Pass or Env.
 //
-// The usual variables name the sandbox's proxy, unless the profile, Pass or Env
-// name another proxy.
+// The usual proxy variables are set to the sandbox's proxy. A proxy set by the profile, Pass or Env wins.
 //
-// A program that is not found is a *MissingError.
+// If the program is not found, Launch returns a *MissingError.
 func (p *Profile) Launch(s Sandbox) (Launch, error) {
 	l, _, err := p.launch(s)
 	return l, err
 }
 
-// launch is Launch, and also returns the values of the profile's variables.
+// launch does the work of Launch, and also returns the values of the profile's variables.
 func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err error) {
 	host := environment(s.HostEnv)
 	found, err := p.Locate(s)
@@ -90,7 +87,7 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 	values = map[string]string{"LLM": s.LLM, "KEY": dummyKey, "WORK": s.Work, "HOME": s.Home, "TMP": s.Temp,
 		"AGENT_DIR": found.AgentDir, "SELF": s.Self, "CWD": s.Cwd}
 	if p.URL != "" {
-		values["PRINTED"] = "$PRINTED" // which only the server knows
+		values["PRINTED"] = "$PRINTED" // replaced later, by the URL that the server prints
 		if values["PORT"], err = freePort(); err != nil {
 			return Launch{}, nil, fmt.Errorf("choosing a port for %s: %w", p.Shown(), err)
 		}
@@ -142,9 +139,9 @@ func (p *Profile) launch(s Sandbox) (_ Launch, values map[string]string, err err
 	return l, values, nil
 }
 
-// freePort returns a port of this machine that nobody listens on. It is below the
-// ports that systems assign themselves (Linux from 32768, others from 49152),
-// because the system could assign such a port before the server listens.
+// freePort returns a port of this machine on which nothing listens. The port is below the range from which systems
+// choose ports by themselves (Linux from 32768, others from 49152). Otherwise the system could give the port to
+// another program before the server listens.
 func freePort() (string, error) {
 	var err error
 	for range 100 {
@@ -157,7 +154,8 @@ func freePort() (string, error) {
 	return "", err
 }
 
-// absolute resolves a path of the profile relative to the profile's folder.
+// absolute resolves a path of the profile: relative to the folder of the profile's file or, for a command that the
+// user typed, relative to the user's current directory.
 func (p *Profile) absolute(path, cwd string) string {
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -171,11 +169,11 @@ func (p *Profile) absolute(path, cwd string) string {
 	return filepath.Join(cwd, p.base, path)
 }
 
-// environment converts a list of K=V to a map; the last of two equal names wins.
+// environment converts a list of K=V to a map. If a name occurs twice, the last value wins.
 func environment(list []string) map[string]string {
 	out := map[string]string{}
 	for _, kv := range list {
-		// A name begins with = on Windows for per-drive directories.
+		// On Windows, the names of per-drive directories begin with =.
 		if k, v, ok := strings.Cut(kv, "="); ok && k != "" {
 			out[k] = v
 		}
@@ -183,9 +181,8 @@ func environment(list []string) map[string]string {
 	return out
 }
 
-// passed matches the host's variables that every agent gets: where programs are,
-// the user's language and time zone, and those that the system needs to start a
-// program.
+// passed matches the host's variables that every agent gets: the search path, the user's language and time zone, and
+// those that the system needs to start a program.
 var passed = lazy.Regexp(`^(PATH|LANG|LANGUAGE|LC_[A-Z]+|TZ|USER|LOGNAME|SHELL|` +
 	`SYSTEMROOT|SystemRoot|SYSTEMDRIVE|SystemDrive|WINDIR|windir|COMSPEC|ComSpec|PATHEXT|OS|NUMBER_OF_PROCESSORS|` +
 	`PROCESSOR_ARCHITECTURE)$`)
@@ -195,7 +192,7 @@ func basic(host map[string]string, s Sandbox) map[string]string {
 	maps.DeleteFunc(env, func(name, _ string) bool { return !passed().MatchString(name) })
 	maps.Copy(env, map[string]string{"HOME": s.Home, "TMPDIR": s.Temp, "TERM": "dumb", "NO_COLOR": "1"})
 	if env["PATH"] == "" && host["Path"] != "" {
-		env["PATH"] = host["Path"] // as Windows spells it
+		env["PATH"] = host["Path"] // the name on Windows
 	}
 	if _, windows := host["SystemRoot"]; windows || host["SYSTEMROOT"] != "" {
 		env["USERPROFILE"] = s.Home
@@ -210,7 +207,7 @@ var variableNames = []string{"LLM", "KEY", "WORK", "HOME", "TMP", "AGENT_DIR", "
 
 var reference = lazy.Regexp(`\$\$|\$[A-Za-z_][A-Za-z0-9_]*|\$`)
 
-// variables rejects a $NAME that Launch does not know.
+// variables reports a mistake at the node if a text contains a $NAME that Launch does not know.
 func variables(at *yamlfile.Node, texts ...string) {
 	for _, v := range reference().FindAllString(strings.Join(texts, " "), -1) {
 		name := v[1:]
@@ -220,8 +217,8 @@ func variables(at *yamlfile.Node, texts ...string) {
 	}
 }
 
-// expand replaces variables by their values. In a literal text, which a user
-// typed, any other dollar stays.
+// expand replaces variables by their values. $$ becomes a dollar. If literal is true, because a user typed the text,
+// $$ and unknown variables stay as they are.
 func expand(text string, values map[string]string, literal bool) string {
 	if !strings.Contains(text, "$") {
 		return text
@@ -243,7 +240,6 @@ func expandAll(words []string, values map[string]string, literal bool) []string 
 
 var headerName = lazy.Regexp(`^[A-Za-z0-9!#$%&'*+.^_|~` + "`" + `-]+$`)
 
-// CheckHeader returns an error if the name of a header is invalid.
 func CheckHeader(name string) error {
 	if !headerName().MatchString(name) {
 		return fmt.Errorf("%q is not a header name", name)
@@ -251,9 +247,8 @@ func CheckHeader(name string) error {
 	return nil
 }
 
-// headers returns the profile's headers with variables replaced. They may also
-// name variables of the host's environment, so that no secret is in a file or on
-// a command line.
+// headers returns the profile's headers with variables replaced. A header may also name a variable of the host's
+// environment, so that secrets need not be written to a file or a command line.
 func (p *Profile) headers(values, host map[string]string) (map[string]string, error) {
 	known := maps.Clone(host)
 	maps.Copy(known, values)
@@ -273,11 +268,11 @@ func (p *Profile) headers(values, host map[string]string) (map[string]string, er
 // differ in which spelling wins.
 var proxyVariables = [][]string{{"HTTP_PROXY", "http_proxy"}, {"HTTPS_PROXY", "https_proxy"}}
 
-// direct are the hosts that need no proxy.
+// direct lists the hosts to reach without the proxy.
 const direct = "127.0.0.1,localhost,::1"
 
-// throughProxy adds the proxy to an environment that names none. Node reads the
-// variables only if it is told to.
+// throughProxy adds the proxy to an environment without a proxy. Node reads the proxy variables only if
+// NODE_USE_ENV_PROXY is set.
 func throughProxy(env map[string]string, proxy string) {
 	if proxy == "" {
 		return
@@ -306,18 +301,17 @@ func (p *Profile) Fetches() bool {
 // cache is a directory of the host that a launcher needs to work without a
 // network.
 type cache struct {
-	names []string // the variable that names it, and other spellings that a host may use
-	// places are the default locations below the host's HOME, best first, for a
-	// host that sets no variable. Without places, only the host's variable is
-	// passed.
+	names []string // the variable for the directory, then other variable names that a host may use
+	// places are the default locations below the host's HOME, in order of preference. They apply if the host sets
+	// none of the variables. Without places, only the host's variable is passed.
 	places []string
-	// mixed says that the folder also holds files of the user: sources, or credentials.
+	// mixed marks a directory that may also contain files of the user, such as sources or credentials.
 	mixed bool
 }
 
-// cacheTable has a line for each cache of a tool or toolchain: the word mixed if
-// it is mixed, its names and its places. It names only folders, no setting that
-// may hold a password, such as the address of a registry.
+// cacheTable has a line for each cache of a tool or toolchain: the word "mixed" for a mixed cache, its names and its
+// places. The table names only folders. Settings that may contain a password, such as the address of a registry, are
+// left out.
 //
 //go:embed tables/caches.txt
 var cacheTable string
@@ -331,8 +325,7 @@ func allCaches() (list []cache) {
 	return list
 }
 
-// CacheDir returns the cache folder of the host's user, "" if there is none. env
-// is a list of K=V.
+// CacheDir returns the cache folder of the host's user, or "" if none is found. env is a list of K=V.
 func CacheDir(env []string) string {
 	host := environment(env)
 	named := lists.First([]string{host["XDG_CACHE_HOME"], host["LOCALAPPDATA"]}, filepath.IsAbs)
@@ -371,7 +364,7 @@ func caches(host map[string]string) map[string]string {
 	return env
 }
 
-// tools returns the cache directories in env that hold only tools, no files of the user.
+// tools returns the cache directories in env that contain only tools, and no files of the user.
 func tools(env map[string]string) []string {
 	own := lists.Where(allCaches(), func(c cache) bool { return filepath.IsAbs(env[c.names[0]]) && !c.mixed })
 	return lists.Map(own, func(c cache) string { return env[c.names[0]] })

@@ -39,8 +39,7 @@ func Names() []string {
 	return names
 }
 
-// Shipped returns the shipped profile of that name, or an error that suggests
-// one.
+// Shipped returns the shipped profile of that name, or an error that suggests a similar name.
 func Shipped(name string) (*Profile, error) {
 	if !slices.Contains(Names(), name) {
 		return nil, fmt.Errorf("no profile is named %q (%s)", name, mistake.Suggest(name, Names()))
@@ -57,9 +56,9 @@ func Shipped(name string) (*Profile, error) {
 	return p, nil
 }
 
-// ShippedText returns the file of a shipped profile, "" if there is none. It
-// leaves out the parts for its name and version, with the comments above them:
-// name, title, command, install, agent-info and known failures.
+// ShippedText returns the YAML text of a shipped profile, or "" if no profile has this name. It leaves out the keys
+// that are specific to the profile's name and the agent's version, with the comments above them: name, title,
+// command, install, agent-info and known failures.
 func ShippedText(name string) string {
 	src, err := shipped.ReadFile("profiles/" + name + ".yaml")
 	if err != nil {
@@ -72,7 +71,7 @@ func ShippedText(name string) string {
 			leave = slices.Contains([]string{"name", "title", "command", "install", "agent-info", "known-failures"}, key)
 		}
 		switch {
-		case strings.HasPrefix(line, "#"): // it describes the next key
+		case strings.HasPrefix(line, "#"): // the comment belongs to the next key
 			block = append(block, line)
 			continue
 		case !leave:
@@ -83,7 +82,7 @@ func ShippedText(name string) string {
 	return strings.Join(kept, "")
 }
 
-// Load reads a profile from disk. A mistake in it is a *Mistake.
+// Load reads a profile from disk. An error in its content is a *Mistake.
 func Load(file string) (*Profile, error) {
 	dir, name := filepath.Split(file)
 	dir = cmp.Or(dir, ".")
@@ -96,8 +95,8 @@ func Load(file string) (*Profile, error) {
 	return p, nil
 }
 
-// Find returns the profile that --agent names: a file if name looks like a path,
-// else a shipped profile.
+// Find returns the profile for the value of --agent. If name looks like a path, Find reads that file; otherwise name
+// is a shipped profile.
 func Find(name string) (*Profile, error) {
 	if strings.ContainsAny(name, `/\ `) || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
 		return Load(name)
@@ -105,7 +104,7 @@ func Find(name string) (*Profile, error) {
 	return Shipped(name)
 }
 
-// profileFile is a profile with the keys that occur only in its file.
+// profileFile is a profile plus the keys that exist only in the YAML file.
 type profileFile struct {
 	Profile
 	Caches string `yaml:"caches"`
@@ -148,8 +147,7 @@ func load(dir fs.FS, name, shown string) (p *Profile, err error) {
 	return &file.Profile, nil
 }
 
-// check rejects mistakes that decoding accepts, and sets the fields that follow
-// from others.
+// check rejects mistakes that decoding accepts, and computes the fields that depend on other fields.
 func (p *profileFile) check(root *yamlfile.Node) {
 	at := root.Field
 	switch {
@@ -210,7 +208,7 @@ func (p *profileFile) checkVariables(at func(string) *yamlfile.Node) {
 	}
 }
 
-// checkPolicy rejects unknown promises.
+// checkPolicy rejects unknown values in the agent's policy.
 func (p *profileFile) checkPolicy(at *yamlfile.Node) {
 	if at == nil {
 		return
@@ -251,9 +249,8 @@ func (p *profileFile) checkURL(at *yamlfile.Node) {
 	}
 }
 
-// CheckURL returns an error unless text is a URL with a host and one of the
-// schemes http, https, ws and wss. It accepts a URL that begins with $PRINTED,
-// which the server prints later.
+// CheckURL checks that text is a URL with a host and the scheme http, https, ws or wss. It also accepts text that
+// begins with $PRINTED, because the server prints that URL later. It returns an error for any other text.
 func CheckURL(text string) error {
 	u, err := url.Parse(strings.ReplaceAll(text, "$PORT", "1"))
 	if strings.HasPrefix(text, "$PRINTED") || err == nil &&
@@ -284,7 +281,7 @@ func (p *profileFile) checkTools(n *yamlfile.Node) {
 	}
 }
 
-// DecodeYAML reads a tool; a plain text is its name.
+// DecodeYAML reads a tool. A plain string is the tool's name.
 func (t *Tool) DecodeYAML(n *yamlfile.Node, what string) {
 	if _, short := n.Value.(string); short {
 		t.Name = n.Text
@@ -294,7 +291,7 @@ func (t *Tool) DecodeYAML(n *yamlfile.Node, what string) {
 	n.Decode((*fields)(t), what, what+".")
 }
 
-// cause removes the path, because the caller's message already names it.
+// cause removes the path from a file error, because the caller's message already contains the path.
 func cause(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err
@@ -302,7 +299,7 @@ func cause(err error) error {
 	return err
 }
 
-// neutral maps the tools that scenarios name to their arguments.
+// neutral maps each tool name that scenarios use to the names of its arguments.
 var neutral = map[string][]string{
 	"write_file":  {"path", "content"},
 	"edit_file":   {"path", "old", "new"},
@@ -320,8 +317,8 @@ var neutral = map[string][]string{
 	"mcp":         {"server", "tool", "args"},
 }
 
-// abilities are the keywords by which a scenario may require more of a neutral tool
-// than its arguments, by tool, each with its description.
+// abilities maps each neutral tool to the keywords with which a scenario may require more of the tool than its
+// arguments. Each keyword has a description.
 var abilities = map[string]map[string]string{
 	"write_file": {"overwrite": "overwrite an existing file", "folders": "create the folders of a new file",
 		"create": "create a file that the editor fails to read"},
@@ -349,13 +346,14 @@ func NeutralTools() (list []NeutralTool) {
 
 var argument = lazy.Regexp(`\$\$|\$([a-z_]+)|\$\{([a-z_]*)([^}]*)\}?`)
 
-// arguments rejects a $name that is not an argument of the neutral tool.
+// arguments searches v, a tool's arguments in a profile, and rejects a $name that is not an argument of the neutral
+// tool.
 func arguments(at *yamlfile.Node, tool string, v any) {
 	known := neutral[tool]
 	switch v := v.(type) {
 	case string:
 		for _, m := range argument().FindAllStringSubmatch(v, -1) {
-			// A name may be followed by more letters: mcp_$server_$tool.
+			// The argument's name may be followed directly by other letters, as in mcp_$server_$tool.
 			fits := func(k string) bool { return strings.HasPrefix(m[1], k) }
 			if m[1] != "" && !slices.ContainsFunc(known, fits) {
 				at.Fail(mistake.Suggest(m[1], known), "%s has no argument %q", tool, m[1])
@@ -390,7 +388,7 @@ func transformed(at *yamlfile.Node, tool, name, steps string) {
 
 var notClean = lazy.Regexp(`[^a-z0-9._-]+`)
 
-// clean converts a name to one that is fit for a folder of goldens.
+// clean converts a name to one that can name a folder of goldens.
 func clean(name string) string {
 	s := strings.Trim(notClean().ReplaceAllString(strings.ToLower(name), "-"), "-.")
 	return cmp.Or(s, "agent")

@@ -11,25 +11,25 @@ import (
 	"strings"
 )
 
-// Where is the place where an agent's program was found.
+// Where names the kind of place where an agent's program was found.
 type Where string
 
 // The places where a program is searched, in this order.
 const (
 	InSelf     Where = "built in"
-	InPlace    Where = "as given"         // the command names a file
+	InPlace    Where = "as given"         // the command is a path
 	InAgents   Where = "$ACP_TEST_AGENTS" // a list of folders
-	InCheckout Where = "ci/agents"        // of the nearest checkout
+	InCheckout Where = "ci/agents"        // the folder in the nearest checkout
 	InPath     Where = "PATH"
-	AtURL      Where = "url" // nothing is looked for
+	AtURL      Where = "url" // the agent runs already; no program is searched
 )
 
 // Found is a program and the place where it was found.
 type Found struct {
 	Path  string
 	Where Where
-	// AgentDir is the folder that the agent is installed in, which holds
-	// node_modules or the program; "" if the program was found in PATH.
+	// AgentDir is the folder that the agent is installed in, and which contains node_modules or the program. It is ""
+	// if the program was found in PATH.
 	AgentDir string
 }
 
@@ -41,13 +41,13 @@ func (f Found) bin() string {
 	return ""
 }
 
-// MissingError says that an agent's program was not found. It names the command
-// that installs it.
+// MissingError says that an agent's program was not found. It contains the command that installs the agent, if one is
+// known.
 type MissingError struct {
 	Agent   string // the profile's name
 	Program string
-	Looked  []string // where
-	Fix     string   // a command that installs the agent, or advice; may be ""
+	Looked  []string // where the program was searched
+	Fix     string   // a command that installs the agent, or advice; "" if unknown
 }
 
 func (e *MissingError) Error() string {
@@ -58,10 +58,10 @@ func (e *MissingError) Error() string {
 	return s
 }
 
-// Locate finds the agent's program. It takes a path as it is. It looks up a name
-// in the folders of the host's ACP_TEST_AGENTS, then in ci/agents of the nearest
-// checkout, both with and without NAME/node_modules/.bin, then in PATH. If it
-// finds no program, it returns a *MissingError.
+// Locate finds the agent's program. If the command is a path, Locate uses the path. If the command is a name, Locate
+// searches the folders of the host's ACP_TEST_AGENTS, then ci/agents of the nearest checkout, then PATH. In the first
+// two it also searches NAME/node_modules/.bin, where NAME is the profile's name. If no program is found, Locate
+// returns a *MissingError.
 func (p *Profile) Locate(s Sandbox) (Found, error) {
 	if p.Remote() {
 		return Found{Path: p.URL, Where: AtURL}, nil
@@ -117,7 +117,7 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 	return Found{}, missing
 }
 
-// installed looks for a program in one folder of agents.
+// installed looks for a program in dir, a folder that agents are installed in.
 func (p *Profile) installed(dir, program string, host map[string]string) (Found, bool) {
 	own := filepath.Join(dir, p.Name)
 	for _, c := range []struct{ path, agent string }{
@@ -149,8 +149,7 @@ func (p *Profile) fix(checkout string) string {
 	return ""
 }
 
-// nearest returns the closest folder, dir or one above it, that holds the folder
-// name; "" if there is none.
+// nearest returns the closest folder, dir or one above it, that contains a folder called name; "" if there is none.
 func nearest(dir, name string) string {
 	for up := ""; filepath.IsAbs(dir) && up != dir; up, dir = dir, filepath.Dir(dir) {
 		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.IsDir() {
@@ -160,8 +159,8 @@ func nearest(dir, name string) string {
 	return ""
 }
 
-// executable returns the file that the system starts for a path, "" if there is
-// none. On Windows the file may have an extension such as .exe.
+// executable returns the file that the system would start for a path, or "" if no such file is executable. On Windows
+// the file may have an extension such as .exe.
 func executable(path string, host map[string]string) string {
 	for _, try := range executables(path, host) {
 		info, err := os.Stat(try)
@@ -172,7 +171,7 @@ func executable(path string, host map[string]string) string {
 	return ""
 }
 
-// executables returns the names a program may have on this system.
+// executables returns the file names that a program may have on this system.
 func executables(path string, host map[string]string) []string {
 	if runtime.GOOS != "windows" {
 		return []string{path}
@@ -188,9 +187,9 @@ func executables(path string, host map[string]string) []string {
 	return out
 }
 
-// symptoms maps the stderr of an agent that did not start to a hint. A block has
-// regular expressions for the stderr, one a line, and below them the hint, in
-// which $1 is the text of a group. Diagnose uses the first block that matches.
+// symptoms maps patterns in the stderr of an agent that did not start to hints. Each block has one regular expression
+// per line, followed by an indented hint. In the hint, $1 stands for the text that a group of the expressions
+// matched. Diagnose uses the first block that matches.
 //
 //go:embed tables/symptoms.txt
 var symptoms string

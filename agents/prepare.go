@@ -18,37 +18,35 @@ import (
 )
 
 const (
-	setupTime  = 2 * time.Minute // maximum time of a set-up step, unless the profile sets one
-	setupFiles = 5000            // maximum number of files that it may leave below HOME
+	setupTime  = 2 * time.Minute // default timeout of a set-up step
+	setupFiles = 5000            // maximum number of files that the step may leave below HOME
 	setupBytes = 64 << 20        // maximum size of all these files together
-	setupTail  = 4 << 10         // bytes of its output that an error shows
+	setupTail  = 4 << 10         // number of bytes of the step's output that an error shows
 )
 
-// standIn is the model's base URL while a set-up step runs. Each agent has its
-// own model server, whose URL replaces it in the files of HOME.
+// standIn is the model's base URL while a set-up step runs. Each agent has its own model server. The URL of that
+// server later replaces standIn in the files below HOME.
 const standIn = "http://model.invalid"
 
-// prepared are the files a set-up step left below HOME, and the sandbox it ran
-// in.
+// prepared contains the files that a set-up step left below HOME, and the sandbox in which the step ran.
 type prepared struct {
 	at    Sandbox
 	files map[string][]byte
 }
 
-// Preparation is the environment to run a set-up step in.
+// Preparation says where and how to run a set-up step.
 type Preparation struct {
-	Sandbox          // HostEnv, Env, Pass, Self and Cwd of it
+	Sandbox          // only HostEnv, Env, Pass, Self, Cwd and Temp are used
 	Keeper  []string // as in process.Spec
-	// Isolate isolates the step as an agent is isolated, below the directory
-	// root. If nil, the step sees all of this machine.
+	// Isolate returns the isolation of the step, whose directories are below root. It is the same as for an agent. If
+	// Isolate is nil, the step is not isolated from this machine.
 	Isolate func(root string, l Launch) (*isolate.Isolation, error)
 }
 
-// Prepare runs the set-up step of the profile. It returns a profile whose agents
-// each get a copy of the files that the step left below HOME; without a step, p
-// itself. The step has the environment, HOME and folder of the agent, and no
-// proxy. Prepare ends all processes of the step. It returns an error if the step
-// fails, takes longer than Timeouts.Setup or leaves too much.
+// Prepare runs the set-up step of the profile. It returns a profile whose agents each get a copy of the files that
+// the step left below HOME. If the profile has no set-up step, Prepare returns p. The step runs with the agent's
+// environment, HOME and working directory, but without a proxy. Prepare ends all processes of the step. It returns an
+// error if the step fails, takes longer than Timeouts.Setup or leaves too many or too large files.
 func (p *Profile) Prepare(ctx context.Context, o Preparation) (_ *Profile, err error) {
 	if len(p.Setup) == 0 {
 		return p, nil
@@ -100,8 +98,8 @@ func (p *Profile) Prepare(ctx context.Context, o Preparation) (_ *Profile, err e
 	return &q, nil
 }
 
-// setupLaunch returns the program of the set-up step, found like an agent's
-// program and with the agent's environment.
+// setupLaunch returns the program of the set-up step. The program is located like an agent's program and gets the
+// agent's environment.
 func (p *Profile) setupLaunch(s Sandbox) (Launch, error) {
 	step := *p
 	step.Command, step.Install, step.literal, step.base = p.Setup, Install{}, false, cmp.Or(p.setupBase, p.base)
@@ -114,7 +112,8 @@ func (p *Profile) setupLaunch(s Sandbox) (Launch, error) {
 	return l, err
 }
 
-// runSetup runs a program to its end, and ends all processes it started.
+// runSetup runs a program and waits for its end, at most for the duration limit. It ends all processes that the
+// program started.
 func runSetup(ctx context.Context, spec process.Spec, limit time.Duration) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not end within %v; raise timeouts.setup of "+
 		"the profile", limit))
@@ -153,7 +152,7 @@ func runSetup(ctx context.Context, spec process.Spec, limit time.Duration) error
 	return fmt.Errorf("it ended with status %d%s", exit.Code, out)
 }
 
-// tail reads r to its end and returns the last bytes.
+// tail reads r to its end and returns the last setupTail bytes.
 func tail(r io.Reader) []byte {
 	var kept []byte
 	for b := make([]byte, setupTail); ; {
@@ -166,8 +165,8 @@ func tail(r io.Reader) []byte {
 	}
 }
 
-// in returns the prepared files for an agent in sandbox s. In text files, the
-// model URL and folders of s replace those of the set-up step.
+// in returns the prepared files, adapted to an agent in sandbox s: in text files, the model URL and the folders of s
+// replace those that the set-up step used. It returns an empty map if p is nil.
 func (p *prepared) in(s Sandbox) map[string][]byte {
 	all := map[string][]byte{}
 	if p == nil {

@@ -15,37 +15,32 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// KnownFailure is a failure of an agent that a run expects, and the reason.
+// KnownFailure is a failure of an agent that a run expects, with the reason for it.
 type KnownFailure struct {
-	// Scenario is a glob over scenario ids: * matches any text without a slash,
-	// ** any text.
+	// Scenario is a glob over scenario ids: * matches any text without a slash, ** any text with or without slashes.
 	Scenario string `yaml:"scenario"`
-	// ID names the check (the part after the # of its id), the rule or the cause.
+	// ID is the id of the check (the part after the #), of the rule or of the cause.
 	ID string
-	// Cause says that ID is a cause, as reports name it: a rule and its point, or
-	// a requirement. A check that fails for one of the rule's requirements shows
-	// the same defect.
+	// Cause is true if ID is the id of a cause, as reports show it: a rule and its point, or a requirement. A check
+	// that fails for one of the rule's requirements has the same cause.
 	Cause   bool      `yaml:"-"`
 	Reason  string    `yaml:"reason"`
-	Link    string    `yaml:"link"`    // where more is said; may be empty
-	Expires time.Time `yaml:"expires"` // the day from which the entry no longer counts; zero: never
-	// Flaky says that the failure does not always happen. Such an entry is never
-	// stale.
+	Link    string    `yaml:"link"`    // where to read more; may be empty
+	Expires time.Time `yaml:"expires"` // the entry no longer counts from this day on; zero: never expires
+	// Flaky is true if the failure does not happen in every run. A flaky entry is never reported as stale.
 	Flaky bool `yaml:"flaky"`
-	// Requirements are the requirements of a flaky rule that the agent breaks;
-	// empty means all of the rule's. Other entries need none, because each
-	// finding names its own.
+	// Requirements are the requirements of a flaky rule that the agent breaks; empty means all requirements of the
+	// rule. Other entries do not set the field, because each finding names its requirements.
 	Requirements []string `yaml:"requirements"`
-	// Protocols are the protocols for which the entry counts, by their --protocol
-	// names; empty means the profile's protocol.
+	// Protocols are the protocols for which the entry applies, as the names that --protocol accepts; empty means the
+	// profile's protocol.
 	Protocols []string `yaml:"protocols"`
 	File      string
 	Line      int
 }
 
-// Covers reports whether the entry expects a failure with one of these names in
-// this scenario. A name may be a check's whole id, with the scenario before the
-// #.
+// Covers reports whether the entry expects a failure in this scenario that has one of the names. A name may be a full
+// check id, with the scenario before the #.
 func (k KnownFailure) Covers(scenario string, names ...string) bool {
 	return k.Selects(scenario) && slices.ContainsFunc(names, func(name string) bool {
 		return name[strings.Index(name, "#")+1:] == k.ID
@@ -65,8 +60,8 @@ func (k KnownFailure) Expired(now time.Time) bool {
 	return !k.Expires.IsZero() && !now.Before(k.Expires)
 }
 
-// ParseKnownFailures reads a list of known failures in YAML. name is the file
-// name in messages; every error is a *Mistake.
+// ParseKnownFailures reads a list of known failures in YAML. name is the file name that messages show. Every error is
+// a *Mistake.
 func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error) {
 	defer mistake.Catch(&err)
 	root, err := yamlfile.Parse(name, src)
@@ -106,8 +101,8 @@ func ParseKnownFailures(name string, src []byte) (out []KnownFailure, err error)
 func FormatKnownFailures(list []KnownFailure) []byte {
 	var b strings.Builder
 	for _, k := range list {
-		// Rule ids are in capitals, check slugs are not. A wrong guess does no
-		// harm, because the reader treats both keys alike.
+		// Rule ids are in capitals, check slugs are not. A wrong guess is harmless, because ParseKnownFailures treats
+		// both keys alike.
 		kind := "check"
 		if k.ID == strings.ToUpper(k.ID) {
 			kind = "rule"
@@ -139,78 +134,72 @@ func FormatKnownFailures(list []KnownFailure) []byte {
 	return []byte(b.String())
 }
 
-// Profile says how to run one agent. It needs Name and one of Command and URL;
-// the zero value of every other field is useful.
+// Profile describes how to run one agent. Name is required, and so is Command or URL. Every other field may be left
+// at its zero value.
 //
-// Words of Command, values of Env, Dir and the files of Home may name variables:
-// $LLM (the model server's base URL, without a version path), $KEY (a key for
-// it), $WORK, $HOME and $TMP (the run's directories), $AGENT_DIR (the folder the
-// agent is installed in), $SELF (this program) and $CWD (the user's current
-// directory). $$ is a dollar.
+// Words of Command, values of Env, Dir and the files of Home may contain variables: $LLM (the model server's base
+// URL, without a version path), $KEY (a key for it), $WORK, $HOME and $TMP (the run's directories), $AGENT_DIR (the
+// folder the agent is installed in), $SELF (this program) and $CWD (the user's current directory). $$ stands for a
+// dollar sign.
 type Profile struct {
-	Name    string   `yaml:"name"`    // its name in goldens and reports: letters, digits, dots, dashes
-	Title   string   `yaml:"title"`   // for people; Name if empty
+	Name    string   `yaml:"name"`    // name in goldens and reports: letters, digits, dots, dashes
+	Title   string   `yaml:"title"`   // name shown to people; Name if empty
 	Command []string `yaml:"command"` // the program and its arguments
-	// Protocol is the name of the protocol that the agent speaks; "" is the first.
+	// Protocol is the name of the protocol that the agent speaks; "" means the default protocol.
 	Protocol string `yaml:"protocol"`
-	// URL is the address of a running agent, or of the server that Command
-	// starts. URL, Command and Env may use $PORT, a free port. URL may also use
-	// $PRINTED, the first URL that the server prints.
+	// URL is the address of a running agent, or of the server that Command starts. URL, Command and Env may use
+	// $PORT, a free port. URL may also use $PRINTED, which stands for the first URL that the server prints.
 	URL string `yaml:"url"`
-	// Listen are further arguments that make Command serve ACP over HTTP or
-	// WebSocket and print its URL, for runs over such a connection.
+	// Listen contains extra arguments for Command. With them, the agent serves ACP over HTTP or WebSocket and prints
+	// its URL. They are used in runs over such a connection.
 	Listen []string `yaml:"listen"`
 	// Headers are sent with each request to an agent over HTTP. Their values may
 	// also name variables of this program's environment.
 	Headers map[string]string `yaml:"headers"`
-	// Dir is the agent's working directory: $WORK if empty. A relative one starts
-	// at the folder of the profile's file.
+	// Dir is the agent's working directory: $WORK if empty. A relative path starts at the folder of the profile's
+	// file.
 	Dir     string            `yaml:"dir"`
 	Install Install           `yaml:"install"`
 	Env     map[string]string `yaml:"env"`
-	Home    map[string]string `yaml:"home"` // files below HOME: name, with slashes, to content
+	Home    map[string]string `yaml:"home"` // files below HOME: slash-separated path to content
 	// Setup is a command that runs once before the first agent; see Prepare.
 	Setup []string `yaml:"setup"`
-	// AgentInfo are the names that the agent gives itself in its answer to
-	// initialize.
+	// AgentInfo lists the names by which the agent identifies itself in its initialize response.
 	AgentInfo []string `yaml:"agent-info"`
-	// NoCaches keeps the caches of package managers and toolchains away from
-	// the agent; see Launch.
+	// NoCaches hides the host's caches of package managers and toolchains from the agent; see Launch.
 	NoCaches bool
 	Model    Model `yaml:"model"`
-	// Auth is the id of the method by which an editor logs in before the first
-	// session of a connection; "" if no login is needed.
+	// Auth is the id of the login method that an editor uses before the first session of a connection; "" if no login
+	// is needed.
 	Auth string `yaml:"auth"`
-	// Providers says that the editor tells the agent the model server's address
-	// by providers/set.
+	// Providers is true if the editor sends the model server's address to the agent in a providers/set request.
 	Providers bool `yaml:"providers"`
-	// Tools maps the neutral tools of scenarios to the agent's own. If nil, the
-	// model server learns them from the agent's first request.
+	// Tools maps the neutral tools of scenarios to the agent's tools. If nil, the model server learns the agent's
+	// tools from the agent's first request.
 	Tools map[string]Tool `yaml:"tools"`
-	// Lanes are the agent's requests that are not part of the conversation, in
-	// the form of `lanes` in a model script; nil: none.
+	// Lanes selects the agent's model requests that do not belong to the conversation, in the form of `lanes` in a
+	// model script. nil means that every request belongs to it.
 	Lanes         *yamlfile.Node `yaml:"lanes"`
 	Normalize     Normalize      `yaml:"normalize"`
 	Timeouts      Timeouts       `yaml:"timeouts"`
 	Policy        Policy         `yaml:"policy"`
 	KnownFailures []KnownFailure
-	// Own is the environment that an editor's settings give to the agent,
-	// unchanged.
+	// Own is the environment of the agent in an editor's settings, unchanged.
 	Own map[string]string
 	// OwnMode and OwnModel are the mode and the model that an editor's settings
 	// choose for a new session; "" leaves the choice to the agent.
 	OwnMode, OwnModel string
-	// Source is the file the profile was read from, "shipped", "command line"
-	// or the settings file that names the agent.
+	// Source says where the profile comes from: the path of its file or of an editor's settings, "shipped" or
+	// "command line".
 	Source string
 
-	// literal says that a user typed Command. Unknown variables in it stay, since
-	// the command may be a shell's.
+	// literal is true if a user typed Command. Unknown variables in Command then stay as they are, because a shell
+	// may expand them.
 	literal   bool
-	dressed   bool      // it has the settings of another profile
-	base      string    // folder a relative Dir and relative programs are taken from
-	setupBase string    // the same for Setup, if it came from another profile
-	prepared  *prepared // nil: no set-up step was run
+	dressed   bool      // the profile has the settings of another profile
+	base      string    // folder that a relative Dir and relative programs start at
+	setupBase string    // like base, but for Setup that comes from another profile
+	prepared  *prepared // result of the set-up step; nil: no step was run
 }
 
 // Policy holds the agent's promises for cases that the protocol leaves open.
@@ -218,83 +207,78 @@ type Policy struct {
 	// ConcurrentPrompts is how the agent treats a prompt in a busy session: one
 	// of Busy, or "" for no promise.
 	ConcurrentPrompts string `yaml:"concurrent-prompts"`
-	// Asks are the neutral tools that the agent uses only after asking the user.
+	// Asks lists the neutral tools for which the agent always asks the user's permission.
 	Asks []string `yaml:"asks"`
-	// StopsTakenBack says that the agent stops the work for a request when the
-	// editor cancels that request.
+	// StopsTakenBack is true if the agent stops its work on a request as soon as the editor cancels that request.
 	StopsTakenBack bool `yaml:"stops-taken-back"`
 }
 
-// Busy are the ways to treat a prompt in a busy session: refuse it, let it wait,
-// or let it end the running turn.
+// Busy lists how an agent may treat a prompt in a session whose turn is still running: reject the prompt, queue it,
+// or replace the running turn by it.
 var Busy = []string{"reject", "queue", "replace"}
 
-// Install says how to install the agent: for users who lack it, and for
-// ci/agents.
+// Install says how to install the agent. Its readers are users who lack the agent, and ci/agents.
 type Install struct {
 	NPM  string `yaml:"npm"`  // package and version, such as "@google/gemini-cli@0.61.0"
-	Node int    `yaml:"node"` // least major version of Node it runs on; 0: any
-	Note string `yaml:"note"` // what else is needed
+	Node int    `yaml:"node"` // lowest major version of Node that the agent runs on; 0: any
+	Note string `yaml:"note"` // further instructions
 }
 
-// Model says how the agent talks to its model.
+// Model describes how the agent talks to its model.
 type Model struct {
-	// Wire is the format of its requests: openai-chat, openai-responses,
-	// anthropic or gemini. If "", the model server learns it from the first
-	// request.
+	// Wire is the format of the agent's model requests: openai-chat, openai-responses, anthropic or gemini. If it is
+	// "", the model server learns the format from the first request.
 	Wire string `yaml:"wire"`
-	// Strict says whether the fake model refuses requests that the real API refuses. nil means true.
+	// Strict makes the fake model reject requests that the real API would reject. nil means true.
 	Strict *bool `yaml:"strict"`
 }
 
-// Tool is an agent's own tool for a neutral one. Strings in Args may hold the
-// neutral call's arguments: $path, $content and so on, or ${content|prefix:+} with
-// one of fakellm.Transforms. Nil Args passes the neutral arguments on.
+// Tool is the agent's tool that corresponds to a neutral tool. Strings in Args may refer to arguments of the neutral
+// call: $path, $content and so on, or ${content|prefix:+} with one of fakellm.Transforms. If Args is nil, the neutral
+// arguments are passed unchanged.
 type Tool struct {
 	Name string         `yaml:"name"`
 	Args map[string]any `yaml:"args"`
-	// Cannot lists the abilities of NeutralTool.Can that the agent's tool lacks.
+	// Cannot lists the abilities (see NeutralTool.Can) that the agent's tool lacks.
 	Cannot []string `yaml:"cannot"`
 }
 
-// Normalize hides parts of this agent's messages that differ from run to run.
+// Normalize lists the parts of this agent's messages that differ from run to run, so that comparisons can hide them.
 type Normalize struct {
 	Replace []Replacement `yaml:"replace"`
-	// Unordered are update kinds, methods or patterns of them whose place in the
-	// stream is random.
+	// Unordered lists updates whose position in the stream is random. Each entry is an update kind, a method or a
+	// pattern of either.
 	Unordered []string `yaml:"unordered"`
-	// Omit are update kinds, methods or patterns of them that come only in some
-	// runs before the last event a scenario waits for.
+	// Omit lists updates that some runs receive before the last event a scenario waits for, and others do not. Each
+	// entry is an update kind, a method or a pattern of either.
 	Omit []string `yaml:"omit"`
-	// Values are members of JSON objects whose value is random.
+	// Values lists members of JSON objects whose value is random.
 	Values []string `yaml:"values"`
-	// Without are members of JSON objects that are there only in some runs.
+	// Without lists members of JSON objects that are present only in some runs.
 	Without []string `yaml:"without"`
-	// MergeCalls merges all updates of a tool call, because their division is
-	// random.
+	// MergeCalls merges all updates of a tool call into one, because the agent splits them at random.
 	MergeCalls bool `yaml:"merge-tool-calls"`
 }
 
-// Replacement replaces text that matches Pattern by With, which may use $1 as in
-// package regexp.
+// Replacement replaces text that matches Pattern by With. As in package regexp, $1 in With stands for the first
+// group.
 type Replacement struct {
 	Pattern *regexp.Regexp `yaml:"pattern"`
 	With    string         `yaml:"with"`
 }
 
-// Timeouts are the agent's own; 0 means the run's default.
+// Timeouts overrides a run's timeouts for this agent; 0 keeps the run's default.
 type Timeouts struct {
-	Start    time.Duration `yaml:"start"`    // until the answer to initialize
-	Step     time.Duration `yaml:"step"`     // of one line of a script
-	Scenario time.Duration `yaml:"scenario"` // of a whole scenario
-	Setup    time.Duration `yaml:"setup"`    // of the set-up step
+	Start    time.Duration `yaml:"start"`    // until the initialize response
+	Step     time.Duration `yaml:"step"`     // for one line of a script
+	Scenario time.Duration `yaml:"scenario"` // for a whole scenario
+	Setup    time.Duration `yaml:"setup"`    // for the set-up step
 }
 
-// Shown returns the name for people: the title, else the name.
+// Shown returns the name to show to people: Title, or Name if Title is empty.
 func (p *Profile) Shown() string { return cmp.Or(p.Title, p.Name) }
 
-// Remote reports whether the agent is already running at URL and not started by
-// Command.
+// Remote reports whether the agent is already running at URL, so that no Command starts it.
 func (p *Profile) Remote() bool { return p.URL != "" && len(p.Command) == 0 }
 
 // Binding returns how the agent is reached: "stdio", "http" or "ws".
@@ -308,9 +292,9 @@ func (p *Profile) Binding() string {
 	return "http"
 }
 
-// Lacks returns why scenarios that need a neutral tool do not apply to this
-// agent, "" if they do. need is the tool's name, optionally with a colon and an
-// ability. If the agent's tools are not known yet, it may have any.
+// Lacks returns the reason why this agent cannot run a scenario that needs a neutral tool, or "" if it can. need is
+// the tool's name, optionally followed by a colon and an ability. If the agent's tools are not known yet, Lacks
+// returns "".
 func (p *Profile) Lacks(need string) string {
 	name, able, _ := strings.Cut(need, ":")
 	t, ok := p.Tools[name]
@@ -324,8 +308,8 @@ func (p *Profile) Lacks(need string) string {
 	return ""
 }
 
-// WithCommand returns the profile with another command, which a user typed after
-// `--agent NAME --`. The command starts in the user's directory.
+// WithCommand returns the profile with another command, which a user typed after `--agent NAME --`. The command
+// starts in the user's current directory.
 func (p *Profile) WithCommand(argv []string) *Profile {
 	q := *p
 	q.Command = slices.Clone(argv)
@@ -334,8 +318,8 @@ func (p *Profile) WithCommand(argv []string) *Profile {
 	return &q
 }
 
-// Over returns the profile with a connection over http or ws instead of pipes,
-// nil if the agent has no Listen.
+// Over returns the profile with a network connection instead of pipes. way is "http" or "ws". Over returns nil if the
+// profile has no Listen.
 func (p *Profile) Over(way string) *Profile {
 	if len(p.Listen) == 0 {
 		return nil
@@ -355,15 +339,15 @@ func (p *Profile) WithAuth(method string) *Profile {
 	return &q
 }
 
-// Provided returns the profile without the variables for the model's address,
-// for an agent that gets this address from the editor.
+// Provided returns the profile without the variables for the model server's address. The agent gets that address from
+// the editor instead.
 func (p *Profile) Provided() *Profile {
 	q := *p
 	q.Env, q.Providers = nil, true
 	return &q
 }
 
-// WithEnv returns the profile with more environment; the new values win.
+// WithEnv returns the profile with the variables of env added. They replace variables of the same name.
 func (p *Profile) WithEnv(env map[string]string) *Profile {
 	q := *p
 	q.Env = map[string]string{}

@@ -16,11 +16,10 @@ import (
 	"github.com/tidwall/jsonc"
 )
 
-// Settings reads the `agent_servers` of an editor's settings.json, with comments
-// and trailing commas allowed, as profiles sorted by name. In their environment
-// it replaces credentials by dummies and the model's address by the model
-// server's. It leaves out entries without a command, such as those an editor
-// installs by itself, and lists them in skipped with the reason.
+// Settings reads `agent_servers` in an editor's settings.json and returns one profile per agent, sorted by name. The
+// file may contain comments and trailing commas. In the profiles' environments, dummies replace credentials, and the
+// URL of the fake model server replaces the model's address. Entries without a command, such as those an editor
+// installs by itself, become no profiles: they are listed in skipped, with the reason.
 func Settings(file string) (profiles []*Profile, skipped []string, err error) {
 	src, err := os.ReadFile(file)
 	if err != nil {
@@ -32,8 +31,8 @@ func Settings(file string) (profiles []*Profile, skipped []string, err error) {
 	return profiles, skipped, err
 }
 
-// ParseSettings reads a text as Settings reads a file, but in the order of the
-// text. name is the file name in messages.
+// ParseSettings is like Settings, but parses the text src and keeps the order of the text. name is the file name that
+// messages show.
 func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []string, err error) {
 	defer mistake.Catch(&err)
 	s, doc := readSettings(name, src)
@@ -64,8 +63,8 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 	return profiles, skipped, nil
 }
 
-// bare reports whether an object is the content of agent_servers without that
-// key: each member has a command.
+// bare reports whether an object is the content of agent_servers without that key, which is so if each member has a
+// command.
 func bare(doc wire.Value) bool {
 	for _, v := range doc.Members() {
 		if !v.Get("command").Exists() {
@@ -75,7 +74,7 @@ func bare(doc wire.Value) bool {
 	return doc.Len() > 0
 }
 
-// ofSettings returns the profile of an agent in an editor's settings.
+// ofSettings returns the profile of an agent in an editor's settings, with its key, command and variables there.
 func ofSettings(file, key string, argv []string, env [][2]string) *Profile {
 	p := AdHoc(argv)
 	p.Name, p.Title, p.Source, p.Own = clean(key), key, file, map[string]string{}
@@ -88,7 +87,7 @@ func ofSettings(file, key string, argv []string, env [][2]string) *Profile {
 		if Secret(k) {
 			v = dummyKey
 		}
-		p.Env[k] = strings.ReplaceAll(v, "$", "$$") // an editor expands nothing
+		p.Env[k] = strings.ReplaceAll(v, "$", "$$") // an editor does not expand variables
 	}
 	return p
 }
@@ -96,28 +95,27 @@ func ofSettings(file, key string, argv []string, env [][2]string) *Profile {
 var secret = lazy.Regexp(`(?i)(KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|AUTH|COOKIE|PRIVATE|SIGNATURE|` +
 	`_PAT$|BEARER|DSN)`)
 
-// Secret reports whether a variable's name looks like the name of a credential.
+// Secret reports whether an environment variable's name looks as if its value were a credential.
 func Secret(name string) bool { return secret().MatchString(name) }
 
-// Server is an MCP server in an editor's settings: a program with Command, Args
-// and Env, or a server at URL with Headers.
+// Server is an MCP server in an editor's settings: either a program with Command and Args, or a server at URL. Pairs
+// has its variables or headers.
 type Server struct {
 	Name    string
 	Type    string // stdio, http or sse
 	Command string
 	Args    []string
 	URL     string
-	// Pairs are the variables of a program, or the headers of a URL, sorted by name.
+	// Pairs are the variables of a program, or the headers sent to URL, sorted by name.
 	Pairs [][2]string
 }
 
 // serverKeys are the keys for MCP servers in the settings of editors.
 var serverKeys = []string{"mcp_servers", "mcpServers", "context_servers"}
 
-// ParseServers reads the MCP servers of an editor's settings.json, in the order
-// of the file. name is the file name in messages. It leaves out servers that are
-// switched off ("enabled": false) and those of the editor's extensions, which
-// name no command.
+// ParseServers reads the MCP servers of an editor's settings.json, in the order of the file. name is the file name
+// that messages show. ParseServers leaves out servers that are switched off ("enabled": false) and those of the
+// editor's extensions, whose entries contain no command.
 func ParseServers(name string, src []byte) (list []Server, err error) {
 	defer mistake.Catch(&err)
 	s, doc := readSettings(name, src)
@@ -135,21 +133,21 @@ func ParseServers(name string, src []byte) (list []Server, err error) {
 	return list, nil
 }
 
-// settings is the text of a settings file. Its methods report mistakes by
-// panics, which the exported functions catch.
+// settings is the text of a settings file. Its methods report mistakes by a panic, which the exported functions
+// recover.
 type settings struct {
 	name   string
 	text   []byte
-	before int // bytes of text that were added before the file's
+	before int // number of bytes added in front of the file's text
 }
 
 // readSettings parses an editor's settings.
 func readSettings(name string, src []byte) (settings, wire.Value) {
-	s := settings{name: name, text: jsonc.ToJSON(src)} // keeps every offset
-	if bytes.HasPrefix(s.text, []byte("\ufeff")) {     // editors of Windows write a byte order mark
+	s := settings{name: name, text: jsonc.ToJSON(src)} // keeps all offsets
+	if bytes.HasPrefix(s.text, []byte("\ufeff")) {     // editors on Windows write a byte order mark
 		copy(s.text, "   ")
 	}
-	if text := bytes.TrimSpace(s.text); bytes.HasPrefix(text, []byte(`"`)) { // a part that was copied out of a file
+	if text := bytes.TrimSpace(s.text); bytes.HasPrefix(text, []byte(`"`)) { // a copied fragment
 		s.text, s.before = slices.Concat([]byte("{"), bytes.TrimRight(s.text, ", \t\r\n"), []byte("}")), 1
 	}
 	doc, err := wire.Parse(s.text)
@@ -188,8 +186,8 @@ func (s settings) server(name, where string, v wire.Value) Server {
 	return server
 }
 
-// program reads the start of a program: its command ("" if there is none) and
-// arguments, and its environment. An older form has all of them below command.
+// program reads the command line and the environment of a program in the settings. argv[0] is "" if the entry has no
+// command. In an older form of the settings, all three are members of "command".
 func (s settings) program(v wire.Value, where string) (argv []string, env [][2]string) {
 	argv = []string{""}
 	if inner := v.Get("command"); inner.Kind() == wire.Object {
@@ -208,7 +206,7 @@ func (s settings) program(v wire.Value, where string) (argv []string, env [][2]s
 	return argv, append(env, s.pairs(v.Get("env"), where+".env")...)
 }
 
-// Home expands ~ at the beginning of a command, as editors do.
+// Home replaces ~/ at the beginning of a command by the user's home directory, as editors do.
 func Home(command string) string {
 	if rest, ok := strings.CutPrefix(command, "~/"); ok {
 		if home, err := os.UserHomeDir(); err == nil {
@@ -218,8 +216,8 @@ func Home(command string) string {
 	return command
 }
 
-// misspelt fails if an entry without a command or a URL has a key that looks like
-// a misspelling of these.
+// misspelt is for an entry without a command or a URL: it fails if a key of the entry looks like a misspelling of one
+// of these.
 func (s settings) misspelt(v wire.Value, where string) {
 	for key, inner := range v.Members() {
 		if meant := mistake.Nearest(key, []string{"command", "url"}); meant != "" && key != "command" && key != "url" {
@@ -228,7 +226,8 @@ func (s settings) misspelt(v wire.Value, where string) {
 	}
 }
 
-// object yields the members of an object; none if it is missing or null.
+// object yields the members of a JSON object, and nothing if v is missing or null. It fails if v is another JSON
+// type.
 func (s settings) object(v wire.Value, where string) func(func(string, wire.Value) bool) {
 	if v.Exists() && !v.IsNull() && v.Kind() != wire.Object {
 		s.fail(v, "%s must be an object", where)
@@ -236,7 +235,7 @@ func (s settings) object(v wire.Value, where string) func(func(string, wire.Valu
 	return v.Members()
 }
 
-// named yields the members of an object, or the elements of a list by their names.
+// named yields the members of an object by key, or the elements of a list by their member "name".
 func (s settings) named(v wire.Value, where string) func(func(string, wire.Value) bool) {
 	if v.Kind() != wire.Array {
 		return s.object(v, where)
@@ -273,7 +272,7 @@ func (s settings) pairs(v wire.Value, where string) [][2]string {
 	return list
 }
 
-// placed returns a Mistake at an offset of the text.
+// placed returns a Mistake for the position at an offset of the text.
 func (s settings) placed(offset int) *Mistake {
 	before := s.text[s.before:max(offset, s.before)]
 	line := 1 + bytes.Count(before, []byte("\n"))

@@ -13,10 +13,10 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Wrapper puts a program between an editor and the agents in its settings, and
-// removes it again. It changes only the command and the arguments of an entry.
+// Wrapper edits an editor's settings so that a program runs between the editor and its agents, and undoes these
+// edits. Only the command and the arguments of an entry change.
 type Wrapper struct {
-	// Words are the program and its arguments. The agent's own command follows them.
+	// Words are the command line of the wrapping program. The agent's command follows it.
 	Words []string
 	// Ours returns the number of leading words of a command line that belong to a
 	// wrapper.
@@ -33,16 +33,15 @@ type entry struct {
 	ours          int
 }
 
-// edit replaces the bytes of a text from one offset up to another.
+// edit replaces the bytes of a text from offset from up to, but not including, offset to.
 type edit struct {
 	from, to int
 	text     string
 }
 
-// Wrap returns the settings with the wrapper before the entries' commands.
-// changed names these entries; already names the entries that had the wrapper
-// before. name is the file name in messages. It returns an error, among others,
-// if Unwrap would not restore src byte for byte.
+// Wrap returns the settings with the wrapper inserted before the command of each selected entry. changed names the
+// entries that it changed. already names the entries that had the wrapper before. name is the file name that messages
+// show. Wrap also returns an error if Unwrap would not restore src byte for byte.
 func (w Wrapper) Wrap(name string, src []byte) (out []byte, changed, already []string, err error) {
 	defer mistake.Catch(&err)
 	list := w.entries(name, src)
@@ -65,13 +64,13 @@ func (w Wrapper) Wrap(name string, src []byte) (out []byte, changed, already []s
 	return out, changed, already, err
 }
 
-// Unwrap returns the settings without the wrapper, and the names of the entries that had it.
-// Bytes that Wrap did not write stay as they are.
+// Unwrap returns the settings without the wrapper, and the names of the entries from which it was removed. Bytes that
+// Wrap did not write stay as they are.
 func (w Wrapper) Unwrap(name string, src []byte) (out []byte, changed []string, err error) {
 	return w.unwrap(name, src, nil)
 }
 
-// unwrap is Unwrap for only the named entries, or for all if only is nil.
+// unwrap does the work of Unwrap, but only for the named entries; nil means all entries.
 func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, changed []string, err error) {
 	defer mistake.Catch(&err)
 	list := w.entries(name, src)
@@ -83,7 +82,7 @@ func (w Wrapper) unwrap(name string, src []byte, only []string) (out []byte, cha
 		changed, edits = append(changed, e.name), append(edits, e.unwrap(src)...)
 	}
 	out = edited(src, edits)
-	readSettings(name, out) // fails if out cannot be read back
+	readSettings(name, out) // panics if out cannot be parsed
 	return out, changed, nil
 }
 
@@ -121,9 +120,8 @@ func (w Wrapper) entries(name string, src []byte) (list []entry) {
 	return list
 }
 
-// wrap puts the words before a command. An entry without args gets the member
-// args right after its command. An empty args list gets a space at its end, so
-// that unwrap can tell it from such a member.
+// wrap puts the words before a command. An entry without args gets the member args right after its command. In an
+// empty args list, a space follows the inserted words, so that unwrap can tell this list from an inserted member.
 func (w Wrapper) wrap(e entry) []edit {
 	words := lists.Map(w.Words, wire.Quote)
 	front := strings.Join(append(words[1:len(words):len(words)], string(e.command.Raw())), ", ")
@@ -139,7 +137,7 @@ func (w Wrapper) wrap(e entry) []edit {
 	}
 }
 
-// blank matches space and comments between values.
+// blank matches space and comments between JSON values.
 var blank = lazy.Regexp(`^(?:\s|//[^\n]*\n|/\*(?s:.*?)\*/)*`)
 
 var argsOurs = lazy.Regexp(`^\s*,\s*"args"\s*:\s*$`)
@@ -166,7 +164,7 @@ func (e entry) unwrap(src []byte) []edit {
 	return edits
 }
 
-// edited applies edits that do not overlap.
+// edited applies edits, which must not overlap.
 func edited(src []byte, edits []edit) []byte {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Compare(a.from, b.from) })
 	var out []byte

@@ -1,5 +1,4 @@
-// Package editors starts a client with a scripted agent, and judges the
-// client's behaviour.
+// Package editors runs clients, such as editors, against a scripted agent and judges their behaviour.
 package editors
 
 import (
@@ -33,11 +32,10 @@ import (
 // Bench is the environment in which clients are judged. All fields are required
 // except Front.
 type Bench struct {
-	// Self is the path of this program. It is the client's keeper, and the agent
-	// that the client starts.
+	// Self is the path of this program. The program serves as the client's keeper and as the agent that the client
+	// starts.
 	Self string
-	// Env is the environment of the client. HOME and the variables that name the
-	// agent are added.
+	// Env is the environment of the client. HOME and the variables with the agent's command are added.
 	Env []string
 	// Tool is the name and version of this program.
 	Tool string
@@ -46,23 +44,22 @@ type Bench struct {
 	Judge   replay.Judge
 	// Protocol is the name of the protocol that the agent speaks.
 	Protocol string
-	// Front serves an agent that is an HTTP endpoint; nil: the client starts the
-	// agent.
+	// Front returns a server for an agent that is an HTTP endpoint. If nil, the client starts the agent itself.
 	Front func(script *serve.Script, log *transcript.Transcript) *serve.Web
-	// Quote returns a command line quoted for a shell; Read reads a recording of
-	// the protocol.
+	// Quote joins words to a command line for a shell, with quotes where needed. Read reads a recording of the
+	// protocol.
 	Quote func(words []string) string
 	Read  func(file string) (*transcript.Transcript, error)
 }
 
-// judgedOutput is how many bytes of a client's output are judged, and keptOutput
-// how many of stdout and of stderr are kept.
+// judgedOutput is the number of bytes of a client's output that are judged. keptOutput is the number of bytes that
+// are kept of stdout, and of stderr.
 const (
 	judgedOutput = 1 << 20
 	keptOutput   = 64 << 20
 )
 
-// Run runs one scenario with a client, and leaves its evidence in out.
+// Run runs one scenario with a client, and writes the evidence to the folder out.
 func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string, out string) (res results.Result,
 	err error) {
 	res = results.Result{ID: s.ID, File: s.File, Title: s.Title, Tags: s.Tags, Started: time.Now()}
@@ -138,7 +135,7 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	}
 	res.Duration = time.Since(began)
 	if late && res.Verdict != results.Error {
-		// Not a failure, because no rule says when a client has to end.
+		// This is not a failure, because no rule says when a client must end.
 		res.Verdict = results.Worst(res.Verdict, results.Inconclusive)
 		res.Reason = fmt.Sprintf("the client was still running after %v, and was ended", b.Timeout)
 	}
@@ -149,14 +146,13 @@ func (b *Bench) Run(ctx context.Context, s *scenarios.Scenario, client []string,
 	return res, nil
 }
 
-// neverStarted returns the reason why a client started no agent. If ended is
-// "", this is usual. Else the client failed: the reason is ended, with the last
-// line of its file stderr.
+// neverStarted returns the reason why a client started no agent. If ended is "", the client did not fail, and the
+// reason is the text usual. Otherwise the reason is ended, followed by the last line of the client's file stderr.
 func neverStarted(usual, ended, stderr string) string {
 	if ended == "" {
 		return usual
 	}
-	text, _ := os.ReadFile(stderr) // an unreadable file is not quoted
+	text, _ := os.ReadFile(stderr) // without a readable file, nothing is quoted
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
 	why := "the client " + ended + " before it started the agent"
 	if last := lines[len(lines)-1]; last != "" {
@@ -165,9 +161,9 @@ func neverStarted(usual, ended, stderr string) string {
 	return why
 }
 
-// evidence adds to a session the client's account of what its user saw, and the client's output.
+// evidence adds the client's output to a session, and the account that the client wrote of what its user saw.
 func evidence(s *replay.Session, account, stdout string) (err error) {
-	if s.Seen.Late { // the client was killed, so it did not end by itself
+	if s.Seen.Late { // the client was killed and did not end by itself
 		s.Ended = ""
 	}
 	if s.Account, err = replay.AccountIn(account); err != nil {
@@ -178,9 +174,8 @@ func evidence(s *replay.Session, account, stdout string) (err error) {
 	return err
 }
 
-// run runs the client to its end, and returns the processes of our agent that
-// outlived it. ended says how the client failed, if it did; late says that it had
-// to be killed.
+// run runs the client to its end. left describes the agent's processes that outlived the client. ended says how the
+// client failed, or is "". late is true if the client had to be killed.
 func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport.Command, out string) (left []string,
 	ended string, late bool, err error) {
 	p, err := transport.StartPiped(context.WithoutCancel(ctx), log, 0, c)
@@ -212,9 +207,8 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 	return left, exit.Failure(), late, err
 }
 
-// keep writes at most keptOutput bytes of from to w, line by line, so that
-// secrets are found whole. It reads the rest too, so that the client is not held
-// up.
+// keep copies about keptOutput bytes from from to w. It writes whole lines, so that no secret is split between two
+// writes. It also reads and discards the rest, so that the client never blocks on a full pipe.
 func keep(w io.Writer, from io.Reader) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for kept := 0; kept < keptOutput; {
@@ -231,7 +225,7 @@ func keep(w io.Writer, from io.Reader) error {
 	return err
 }
 
-// sessionsIn returns the transcripts that our agent wrote, oldest first.
+// sessionsIn returns the sessions in the transcripts that our agent wrote to dir, oldest first.
 func (b *Bench) sessionsIn(dir string) ([]replay.Session, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
 	if err != nil {
@@ -248,8 +242,8 @@ func (b *Bench) sessionsIn(dir string) ([]replay.Session, error) {
 	return out, nil
 }
 
-// atURL and atSocket are the placeholders for the URL of an agent that is a
-// server, over HTTP and WebSocket.
+// atURL and atSocket are the placeholders for the URL of an agent that runs as a server: atURL over HTTP, atSocket
+// over WebSocket.
 const atURL, atSocket = "{url}", "{ws}"
 
 // overNetwork reports whether a client's command line reaches the agent over a network.
@@ -258,8 +252,8 @@ func overNetwork(client []string) bool {
 	return strings.Contains(line, atURL) || strings.Contains(line, atSocket)
 }
 
-// expand replaces {agent} in the client's command line by the agent's command,
-// and the other placeholders by its URL.
+// expand replaces the placeholders in the client's command line: {agent} by the agent's command, the others by the
+// agent's URL.
 func (b *Bench) expand(client, agent []string) []string {
 	var out []string
 	for _, w := range client {
@@ -273,7 +267,7 @@ func (b *Bench) expand(client, agent []string) []string {
 	return out
 }
 
-// served is an endpoint for one client.
+// served is an agent's endpoint that serves one client.
 type served struct {
 	url   string
 	close func() error
@@ -292,7 +286,7 @@ func (b *Bench) front(s *scenarios.Scenario, client []string, log *transcript.Tr
 	return nil, nil
 }
 
-// listen serves the endpoint of a scenario and writes its transcript to a file.
+// listen serves the scenario's agent as an HTTP endpoint and writes its transcript to a file.
 func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 	log, err := transcript.New(transcript.Header{Tool: b.Tool, Scenario: s.ID, Protocol: b.Judge.Protocol.Version()},
 		transcript.Options{Classifier: b.Judge.Protocol, Path: file, Through: true, Memory: 16 << 20})
@@ -308,13 +302,13 @@ func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = server.Serve(l) // always an error: the server was closed
+		_ = server.Serve(l) // Serve's error only says that the server was closed
 	}()
 	end := sync.OnceValue(func() error {
 		err := server.Close()
 		<-over
 		web.Wait()
-		if web.Posts() == 0 { // as if it had not been started
+		if web.Posts() == 0 { // no run was requested: no evidence that the client used the agent
 			return errors.Join(err, log.Close(), os.Remove(file))
 		}
 		return errors.Join(err, log.Close())
@@ -322,7 +316,7 @@ func (b *Bench) listen(s *scenarios.Scenario, file string) (*served, error) {
 	return &served{url: "http://" + l.Addr().String() + "/", close: end}, nil
 }
 
-// serve starts an agent that is a server.
+// serve starts an agent that is a server, and reads the server's URL from stderr.
 func (b *Bench) serve(log *transcript.Transcript, words []string) (*served, error) {
 	p, err := transport.StartPiped(context.Background(), log, 0, transport.Command{Path: words[0], Args: words[1:],
 		Keeper: []string{b.Self, "keeper"}, Env: b.Env})
@@ -340,7 +334,7 @@ func (b *Bench) serve(log *transcript.Transcript, words []string) (*served, erro
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = io.Copy(io.Discard, said) // the server's transcript has its messages
+		_, _ = io.Copy(io.Discard, said) // its messages are also in the server's transcript
 		p.Wait()
 		p.Stdout.Close()
 		p.Stderr.Close()
@@ -356,5 +350,5 @@ func (b *Bench) serve(log *transcript.Transcript, words []string) (*served, erro
 	return &served{url: strings.TrimSpace(line[at:]), close: end}, nil
 }
 
-// Close ends the endpoint and cuts open connections.
+// Close stops the endpoint and closes open connections.
 func (s *served) Close() error { return s.close() }

@@ -14,7 +14,7 @@ import (
 // Anthropic is the name of Anthropic's Messages API.
 const Anthropic = "anthropic"
 
-// anthropic is the Messages API.
+// anthropic implements the wire format of the Messages API.
 type anthropic struct{}
 
 func (anthropic) name() string                          { return Anthropic }
@@ -123,7 +123,7 @@ type anthropicEncoder struct {
 
 func (*anthropicEncoder) contentType() string { return sse }
 
-// named appends an event. rest is a template of the members after its type.
+// named appends an event. rest is a template of the JSON members after the member "type".
 func (e *anthropicEncoder) named(b []byte, name, rest string, values ...any) []byte {
 	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
 	return append(template(append(append(b, name...), '"'), rest, values...), "}\n\n"...)
@@ -148,10 +148,11 @@ func (e *anthropicEncoder) start(b []byte, bl *block) []byte {
 	return e.named(b, "content_block_start", `,"index":?,"content_block":?`, bl.index, e.content(bl, false))
 }
 
-// signature is the signature of every thinking block. A client must send it back with the block.
+// signature is the value that the server sends as the signature of every thinking block. A client must send it back
+// with the block.
 const signature = "ZmFrZS1zaWduYXR1cmU="
 
-// content renders a content block, empty or full.
+// content renders a content block. If full is false, the block's text and signature are empty.
 func (e *anthropicEncoder) content(bl *block, full bool) object {
 	text, sign := "", ""
 	if full {
@@ -166,8 +167,8 @@ func (e *anthropicEncoder) content(bl *block, full bool) object {
 	return object{{"type", "text"}, {"text", text}}
 }
 
-// orEmptyObject returns s as JSON, or {} if s is not JSON: invalid arguments in a
-// script must not make the whole body invalid.
+// orEmptyObject returns s if it is a JSON object, and {} otherwise. Invalid arguments in a script must not make the
+// whole body invalid.
 func orEmptyObject(s string) json.RawMessage {
 	if v, err := wire.Parse([]byte(s)); err == nil && v.Kind() == wire.Object {
 		return json.RawMessage(s)
@@ -183,7 +184,7 @@ func (e *anthropicEncoder) piece(b []byte, bl *block, s string) []byte {
 	case StepTool:
 		kind, content = "input_json_delta", "partial_json"
 		if bl.text == "{}" {
-			s = "" // a call without arguments has no text of them
+			s = "" // without arguments, the delta is empty
 		}
 	}
 	return e.around.piece(b, bl, s, func() []byte {
@@ -193,7 +194,7 @@ func (e *anthropicEncoder) piece(b []byte, bl *block, s string) []byte {
 
 func (e *anthropicEncoder) end(b []byte, bl *block) []byte {
 	if bl.late {
-		b = e.piece(b, bl, bl.text) // clients read texts from deltas alone
+		b = e.piece(b, bl, bl.text) // clients read the text only from deltas
 	}
 	if bl.kind == StepThinking {
 		b = e.named(b, "content_block_delta", `,"index":?,"delta":{"type":"signature_delta","signature":?}`, bl.index,

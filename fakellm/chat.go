@@ -9,8 +9,8 @@ import (
 // OpenAIChat is the name of OpenAI's Chat Completions API.
 const OpenAIChat = "openai-chat"
 
-// chat is OpenAI's Chat Completions API. Reasoning goes in reasoning_content, as
-// servers for open models send it.
+// chat implements the wire format of OpenAI's Chat Completions API. It sends reasoning in reasoning_content, as
+// servers for open models do.
 type chat struct{ openai }
 
 func (chat) name() string                          { return OpenAIChat }
@@ -72,8 +72,8 @@ type chatEncoder struct {
 
 func (*chatEncoder) contentType() string { return sse }
 
-// chunk appends one chunk. choices is a template of its choices and of the
-// members after them.
+// chunk appends one chunk of the stream. choices is a template for the array of choices and the members that follow
+// it.
 func (e *chatEncoder) chunk(b []byte, choices string, values ...any) []byte {
 	b = e.head(append(b, "data: "...), "chat.completion.chunk")
 	return append(template(b, `,"choices":[`+choices, values...), "}\n\n"...)
@@ -96,14 +96,13 @@ func (e *chatEncoder) start(b []byte, bl *block) []byte {
 	return e.delta(b, `"tool_calls":[?]`, append(object{{"index", bl.tool}}, chatCall(bl, "")...))
 }
 
-// chatCall renders a tool call with some of its arguments.
+// chatCall renders a tool call. args is the part of the arguments to include.
 func chatCall(bl *block, args string) object {
 	kind, content := callKeys(bl)
 	return object{{"id", "call_" + bl.id}, {"type", kind}, {kind, object{{"name", bl.call.name}, {content, args}}}}
 }
 
-// callKeys returns the kind of a tool call and the name of the member for its
-// arguments.
+// callKeys returns the type of a tool call and the name of the member that has its arguments.
 func callKeys(bl *block) (kind, content string) {
 	if bl.call.custom {
 		return "custom", "input"
@@ -166,7 +165,7 @@ func (e *chatEncoder) whole(b []byte) []byte {
 	return append(e.usage(template(b, `,"logprobs":null,"finish_reason":?}]`, e.finish())), '}')
 }
 
-// message renders the model's whole message. call renders each tool call.
+// message renders the model's complete message. It renders each tool call with the function call.
 func (e *chatEncoder) message(call func(*block) any) object {
 	said := map[StepKind]string{}
 	var calls []any

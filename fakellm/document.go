@@ -10,11 +10,10 @@ import (
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
-// Document is the syntax tree of a model script: its turns split into steps,
-// everything else as text. Code that changes or writes scripts uses a Document; a
-// server runs a Script.
+// Document is the syntax tree of a model script: its turns are split into steps, everything else is text. Code that
+// changes or writes scripts uses a Document; a server runs a Script.
 type Document struct {
-	// Rest is the YAML of the keys next to the turns.
+	// Rest is the YAML of the top-level keys other than the turns.
 	Rest string
 	// Lead are the comments above the first turn.
 	Lead  []string
@@ -23,8 +22,8 @@ type Document struct {
 
 // TurnNode holds the model's replies after one prompt.
 type TurnNode struct {
-	// Mapping says that the turn is a mapping with the key replies; Rest is the
-	// YAML of its other keys.
+	// Mapping is true if the turn is written as a mapping with the key replies. Rest is then the YAML of its other
+	// keys.
 	Mapping bool
 	Rest    string
 	// Lead are the comments above the first reply.
@@ -34,7 +33,7 @@ type TurnNode struct {
 
 // ReplyNode is the model's reply to one request.
 type ReplyNode struct {
-	// Raw is the YAML of a reply with alternatives, which has no steps.
+	// Raw is the YAML of a reply with alternatives; such a reply has no Steps. "" for any other reply.
 	Raw   string
 	Lead  []string
 	Steps []StepNode
@@ -42,22 +41,20 @@ type ReplyNode struct {
 
 // StepNode is one step of a reply.
 type StepNode struct {
-	// Kind is the key that says what the step does: "text", "tool", "gate", ….
+	// Kind is the YAML key that determines the kind of step: "text", "tool", "gate", ….
 	Kind string
-	// Text is the step as a YAML mapping, without indentation, with the comments
-	// below it.
+	// Text is the step as a YAML mapping without indentation, including the comments below the step.
 	Text string
-	// Pieces are the chunks of a text, of thinking, of a refusal or of raw
-	// arguments.
+	// Pieces are the chunks of a step that streams a text, thinking, a refusal or raw arguments.
 	Pieces []string
 }
 
-// NewStep returns a step of a key, its value as YAML, and further lines.
+// NewStep returns a step with the key kind, the YAML value of that key, and further lines of YAML.
 func NewStep(kind, value string, more ...string) StepNode {
 	return StepNode{Kind: kind, Text: strings.Join(append([]string{kind + ": " + value}, more...), "\n")}
 }
 
-// NewText returns a step of the kind text, thinking or refusal that says pieces.
+// NewText returns a step of the kind text, thinking or refusal whose chunks are pieces.
 func NewText(kind string, pieces ...string) StepNode {
 	value := yamlfile.QuoteAll(pieces)
 	if len(pieces) == 1 {
@@ -71,26 +68,25 @@ func NewText(kind string, pieces ...string) StepNode {
 // Says reports whether the step is a text, thinking or a refusal.
 func (s StepNode) Says() bool { return s.Kind == "text" || s.Kind == "thinking" || s.Kind == "refusal" }
 
-// NewScript returns a script with these turns, one for each prompt. The error
-// is a *mistake.Mistake about the script as Document.Format writes it.
+// NewScript returns a script with these turns, one for each prompt. The error is a *mistake.Mistake, with a position
+// in the text that Document.Format writes.
 func NewScript(turns ...TurnNode) (*Script, error) {
 	d := Document{Turns: turns}
 	return ParseScript("script", []byte(d.Format()), nil)
 }
 
-// NewTurn returns the turn of one prompt. The model gives its replies in order:
-// after each reply with tool calls the agent asks again.
+// NewTurn returns the turn of one prompt. The model sends the replies in order. After each reply with tool calls, the
+// agent sends another request and gets the next reply.
 func NewTurn(replies ...ReplyNode) TurnNode { return TurnNode{Replies: replies} }
 
-// NewReply returns the reply to one request, made of steps.
+// NewReply returns the reply to one model request.
 func NewReply(steps ...StepNode) ReplyNode { return ReplyNode{Steps: steps} }
 
-// Text returns a step that says a text, each piece in its own chunk.
+// Text returns a step that sends a text; each piece is a chunk of its own.
 func Text(pieces ...string) StepNode { return NewText("text", pieces...) }
 
-// CallTool returns a step that calls a tool: a neutral tool, such as write_file,
-// or one of the agent's own. Arguments that JSON cannot hold make the script
-// invalid.
+// CallTool returns a step that calls a tool: a neutral tool, such as write_file, or one of the agent's tools. If args
+// cannot be encoded as JSON, the script becomes invalid.
 func CallTool(name string, args map[string]any) StepNode {
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -103,7 +99,8 @@ func CallTool(name string, args map[string]any) StepNode {
 // the gate's name.
 func HoldAt(gate string) StepNode { return NewStep("gate", quoted(gate)) }
 
-// Format returns the script as YAML. A script of one turn gets its short form.
+// Format returns the script as YAML. A script with one turn is written in the short form, with replies at the top
+// level.
 func (d *Document) Format() string {
 	var w blockWriter
 	if d.Rest != "" {
@@ -125,28 +122,27 @@ func (d *Document) Format() string {
 	return w.b.String()
 }
 
-// Unprompted removes the prompt texts, which only a server without registered
-// prompts needs to tell the turns apart.
+// Unprompted removes the prompt texts from the turns. Only a server without registered prompts needs the texts, to
+// match requests to turns.
 func (d *Document) Unprompted() {
 	for i := range d.Turns {
 		d.Turns[i].Mapping, d.Turns[i].Rest = false, ""
 	}
 }
 
-// blockWriter writes lists in block style. A first line continues the line of its
-// dash.
+// blockWriter writes lists in block style. The first line of an item follows its dash on the same line.
 type blockWriter struct {
 	b     strings.Builder
-	begun int // width of the current line if it has only dashes, else 0
+	begun int // width of the current line if it contains only dashes so far, else 0
 }
 
-// dash begins an item at a depth.
+// dash begins a list item, indented by depth columns.
 func (w *blockWriter) dash(depth int) {
 	w.b.WriteString(strings.Repeat(" ", depth-w.begun) + "- ")
 	w.begun = depth + 2
 }
 
-// lines writes lines at a depth.
+// lines writes lines, indented by depth columns.
 func (w *blockWriter) lines(depth int, lines ...string) {
 	for _, l := range lines {
 		if l != "" {
@@ -196,14 +192,14 @@ func (w *blockWriter) steps(steps []StepNode, depth int) {
 	}
 }
 
-// Place is a position in a turn: before a piece of a step. All indices count
-// from 0. An index one past the last step is the end of the reply.
+// Place is a position in a turn, before a piece of a step. All indices count from 0. If Step is the number of steps,
+// the place is the end of the reply.
 type Place struct{ Reply, Step, Piece int }
 
-// String returns the place as reply.step.piece, the first two counted from 1.
+// String returns the place as reply.step.piece. Reply and step are counted from 1, the piece from 0.
 func (p Place) String() string { return fmt.Sprintf("%d.%d.%d", p.Reply+1, p.Step+1, p.Piece) }
 
-// Places returns all places at which the turn can be held, in order.
+// Places returns all places at which the turn's stream can be held, in order.
 func (t TurnNode) Places() []Place {
 	var out []Place
 	for r, reply := range t.Replies {
@@ -227,7 +223,7 @@ func (r ReplyNode) places(out []Place, at int) []Place {
 		case s.Kind == "usage" || s.Kind == "stop":
 			end = min(end, i)
 		case s.Kind == "fail":
-			return out // nothing comes after it
+			return out // nothing follows in the turn
 		}
 	}
 	return append(out, Place{at, end, 0})
@@ -248,7 +244,7 @@ func (t TurnNode) With(at Place, extra StepNode) TurnNode {
 	return t
 }
 
-// CutAt returns the turn cut off at a place, with last as its last step.
+// CutAt returns the turn cut off at a place, , so that the step last is its final step.
 func (t TurnNode) CutAt(at Place, last StepNode) TurnNode {
 	t = t.With(at, last)
 	t.Replies = t.Replies[:at.Reply+1]
@@ -273,7 +269,7 @@ func (t TurnNode) Paced(each time.Duration) TurnNode {
 	return t
 }
 
-// Without returns the turn without the steps of some kinds.
+// Without returns a copy of the turn without the steps of the given kinds.
 func (t TurnNode) Without(kinds ...string) TurnNode {
 	t.Replies = slices.Clone(t.Replies)
 	for i := range t.Replies {

@@ -7,11 +7,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// fitter builds the smallest value that a JSON schema allows: required members
-// only, shortest strings, numbers nearest to zero.
+// fitter builds the smallest value that a JSON schema allows: objects with only the required members, the shortest
+// strings, and the numbers nearest to zero.
 type fitter struct {
 	root wire.Value
-	text string // the string to use if its length does not matter
+	text string // the string to use if the schema does not limit the length
 }
 
 func fit(schema wire.Value, text string) any {
@@ -19,7 +19,7 @@ func fit(schema wire.Value, text string) any {
 	return f.value(schema, 0)
 }
 
-// maxFit limits the depth, for schemas that refer to themselves.
+// maxFit limits the nesting depth, because a schema may refer to itself.
 const maxFit = 24
 
 func (f fitter) value(s wire.Value, depth int) any {
@@ -65,8 +65,8 @@ func (f fitter) value(s wire.Value, depth int) any {
 	return nil
 }
 
-// all returns a value that fits all parts of a schema: the first part's value
-// that is not an object, else one object with the members of all.
+// all returns a value for a schema that combines several parts. If a part's value is not an object, all returns the
+// first such value. Otherwise it returns one object with the members of all parts.
 func (f fitter) all(s, parts wire.Value, depth int) any {
 	merged := object{}
 	for part := range parts.Items() {
@@ -80,8 +80,8 @@ func (f fitter) all(s, parts wire.Value, depth int) any {
 	return append(merged, f.object(s, depth)...)
 }
 
-// kind returns the type in lower case (Gemini writes it in capitals). For a list
-// of types it returns null if the list has it, else the first.
+// kind returns the schema's type in lower case, because Gemini writes types in capitals. For a list of types, kind
+// returns null if the list contains it, else the first type.
 func (f fitter) kind(s wire.Value) string {
 	t := s.Get("type")
 	if t.Kind() == wire.Array {
@@ -156,7 +156,7 @@ func number(s wire.Value) any {
 	return v
 }
 
-// smallest fits each option and returns the value with the shortest JSON.
+// smallest builds a value for each option and returns the one with the shortest JSON.
 func (f fitter) smallest(options wire.Value, depth int) any {
 	var best any
 	length := -1
@@ -172,7 +172,8 @@ func (f fitter) smallest(options wire.Value, depth int) any {
 	return best
 }
 
-// resolve follows a reference within the schema.
+// resolve returns the schema that a reference such as #/$defs/x points to. The result is missing for a reference
+// outside the schema.
 func (f fitter) resolve(ref string) wire.Value {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -8,19 +8,17 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// gate holds every stream that reaches it until it is released. A released gate
-// stays open.
+// gate blocks every stream that reaches it until the gate is released. After that, it stays open.
 type gate struct {
 	open     chan struct{}
 	released bool
 	entry    transcript.Entry
-	holding  []int // the requests held
+	holding  []int // numbers of the requests that wait at the gate
 }
 
-// Release opens a gate for good: the streams that it holds continue. It may be
-// called before any stream has reached the gate. A second call changes nothing
-// and returns the entry of the first. The error says that the script has no gate
-// of that name.
+// Release opens a gate permanently, so that the streams waiting at it continue. It may be called before any stream
+// has reached the gate. It returns the transcript entry of the release; a second call returns the same entry. It
+// returns an error if the script has no gate of that name.
 func (s *Server) Release(name string) (transcript.Entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,8 +29,8 @@ func (s *Server) Release(name string) (transcript.Entry, error) {
 	}
 	if !g.released {
 		g.released = true
-		// Appended now, so that the entry precedes everything the release causes.
-		n := 0 // 0 means no single request: none waits yet, or several do
+		// Record the release before opening the gate, so that its entry precedes everything the release causes.
+		n := 0 // 0: no single request, because none or several wait
 		if len(g.holding) == 1 {
 			n = g.holding[0]
 		}
@@ -42,8 +40,8 @@ func (s *Server) Release(name string) (transcript.Entry, error) {
 	return g.entry, nil
 }
 
-// reach makes a request wait at a gate. It returns a channel that is closed
-// when the gate opens, or nil if the gate is already open.
+// reach registers request n as waiting at a gate. It returns a channel that is closed when the gate opens, or nil if
+// the gate is already open.
 func (s *Server) reach(name string, n int, session string) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,7 +54,7 @@ func (s *Server) reach(name string, n int, session string) <-chan struct{} {
 	return g.open
 }
 
-// leave records that a request ended while it was held at a gate.
+// leave records that request n ended while it waited at a gate.
 func (s *Server) leave(name string, n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,7 +62,7 @@ func (s *Server) leave(name string, n int) {
 	g.holding = slices.DeleteFunc(g.holding, func(m int) bool { return m == n })
 }
 
-// Held returns the names of the gates that hold a stream now, sorted.
+// Held returns the sorted names of the gates at which a stream is waiting.
 func (s *Server) Held() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

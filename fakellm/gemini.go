@@ -15,9 +15,9 @@ import (
 // Gemini is the name of Google's Gemini API.
 const Gemini = "gemini"
 
-// gemini is generateContent and streamGenerateContent, as SSE (alt=sse) or as a
-// JSON array. A function call is one part here: its arguments are not split, and
-// a gate inside them holds the whole call.
+// gemini implements generateContent and streamGenerateContent, which stream as SSE (alt=sse) or as a JSON array. In
+// this format a function call is one part whose arguments are never split, so a gate inside the arguments delays the
+// whole call.
 type gemini struct{}
 
 func (gemini) name() string                          { return Gemini }
@@ -138,7 +138,7 @@ func (gemini) tokens(n int) object                   { return object{{"totalToke
 type geminiEncoder struct {
 	r     *request
 	a     *answer
-	first bool // no element of the array was written
+	first bool // true until the first element of the array is written
 	around
 }
 
@@ -149,7 +149,8 @@ func (e *geminiEncoder) contentType() string {
 	return sse
 }
 
-// element appends one response of the stream.
+// element appends one response of the stream, as an SSE event or as an element of the JSON array. body appends the
+// response itself.
 func (e *geminiEncoder) element(b []byte, body func([]byte) []byte) []byte {
 	if !e.r.array {
 		return append(body(append(b, "data: "...)), "\n\n"...)
@@ -188,7 +189,7 @@ func (e *geminiEncoder) end(b []byte, bl *block) []byte {
 	return e.said(b, false, partOfGemini(bl, bl.text))
 }
 
-// partOfGemini renders a part: a text or a tool call.
+// partOfGemini renders a block as a part. s is the text of a part that is not a tool call.
 func partOfGemini(bl *block, s any) object {
 	switch bl.kind {
 	case StepTool:
@@ -200,13 +201,13 @@ func partOfGemini(bl *block, s any) object {
 	return object{{"text", s}}
 }
 
-// said appends one response to the stream.
+// said appends one response with one part to the stream. last is true for the final response.
 func (e *geminiEncoder) said(b []byte, last bool, part object) []byte {
 	return e.element(b, func(b []byte) []byte { return e.response(b, last, []any{part}) })
 }
 
-// response appends one GenerateContentResponse; the last one has the finish
-// reason.
+// response appends one GenerateContentResponse. The final one has the finish reason and the token counts of the
+// output.
 func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
 	from := len(b)
 	b = template(b, `{"candidates":[{"content":{"parts":?,"role":"model"}`, parts)
@@ -231,7 +232,8 @@ func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
 
 var signs = strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "\u2028", `\u2028`, "\u2029", `\u2029`)
 
-// escapeSigns escapes, in the JSON text from an index on, the signs that Google's servers escape in strings.
+// escapeSigns escapes the characters that Google's servers escape in JSON strings. It changes only the text from
+// index from on.
 func escapeSigns(b []byte, from int) []byte {
 	if !bytes.ContainsAny(b[from:], "<>\u2028\u2029") {
 		return b

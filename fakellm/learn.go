@@ -17,8 +17,8 @@ import (
 //go:embed tools.txt
 var toolsFile string
 
-// toolWords returns the names that agents give to tools and arguments, by the
-// kind and the neutral name in tools.txt.
+// toolWords returns the names that agents use for tools and arguments. The keys are the kind of entry in tools.txt,
+// then the neutral name.
 var toolWords = sync.OnceValue(func() map[string]map[string][]string {
 	all := map[string]map[string][]string{"tool": {}, "argument": {}, "needs": {}}
 	for line := range strings.Lines(toolsFile) {
@@ -43,9 +43,8 @@ func letters(s string) string {
 	}, s)
 }
 
-// learn finds the request's tool for a neutral tool and writes the arguments as
-// its schema wants them. It returns a tool unchanged if it is not neutral or the
-// request offers nothing like it.
+// learn finds the offered tool that corresponds to a neutral tool, and converts the arguments to that tool's schema.
+// If the name is not a neutral tool, or the request offers no similar tool, learn returns both unchanged.
 func learn(r *request, neutral string, args object) (string, object) {
 	if r.offered(neutral).name != "" && words("tool", neutral) == nil {
 		return neutral, args
@@ -63,12 +62,11 @@ func learn(r *request, neutral string, args object) (string, object) {
 	return o.name, rewrite(o, neutral, args)
 }
 
-// planTool is the neutral tool with which a model shows its plan: a list of
-// steps.
+// planTool is the neutral tool with which a model publishes its plan, a list of steps.
 const planTool = "plan"
 
-// planned returns the arguments for a tool that takes a plan, with the steps as
-// its schema wants them.
+// planned returns the arguments for an offered tool that takes a plan. The steps have the form that the tool's schema
+// requires.
 func planned(o offer, args object) object {
 	list := grouped(properties(o.schema), words("needs", planTool))
 	items := offer{schema: properties(o.schema)[list].Get("items")}
@@ -79,7 +77,8 @@ func planned(o offer, args object) object {
 	return object{{list, all}}
 }
 
-// objects returns an argument that is a list of objects, such as the steps of a plan; nil for any other argument.
+// objects returns an argument that is a list of objects, such as the steps of a plan; nil if the argument is missing
+// or not a list.
 func (o object) objects(name string) (list []object) {
 	value, _ := o.get(name)
 	all, ok := value.([]any)
@@ -94,8 +93,8 @@ func (o object) objects(name string) (list []object) {
 	return list
 }
 
-// patched turns write_file into a call of the tool that applies patches, if there
-// is one. It leaves edit_file alone, because patches replace whole lines.
+// patched converts a write_file call to a call of the offered tool that applies patches, if there is one. It does not
+// convert edit_file, because patches replace whole lines.
 func patched(r *request, neutral string, args object) (string, object) {
 	path, _ := args.get("path")
 	content, _ := args.get("content")
@@ -115,9 +114,8 @@ func patched(r *request, neutral string, args object) (string, object) {
 	return neutral, args
 }
 
-// takes reports whether a tool has a property for each argument of the neutral
-// tool, at its top or in the items of a list. It returns true for a tool whose
-// schema has no properties.
+// takes reports whether a tool has a property for each argument of the neutral tool, either at the top level or in
+// the items of a list. It returns true for a tool whose schema has no properties.
 func takes(o offer, neutral string) bool {
 	rest := properties(o.schema)
 	if neutral == planTool {
@@ -141,9 +139,8 @@ func properties(schema wire.Value) map[string]wire.Value {
 	return maps.Collect(schema.Get("properties").Members())
 }
 
-// grouped returns the property of a tool that does several things in one call: a
-// list of objects, each of which takes these arguments. It returns "" if the tool
-// has no such property.
+// grouped finds the list property of a tool that performs several operations in one call. The list's items must be
+// objects with properties for all these arguments. It returns "" if the tool has no such property.
 func grouped(rest map[string]wire.Value, args []string) string {
 list:
 	for _, name := range slices.Sorted(maps.Keys(rest)) {
@@ -160,22 +157,20 @@ list:
 	return ""
 }
 
-// exactly reports whether a tool requires the arguments of the neutral tool and
-// no others.
+// exactly reports whether a tool requires the arguments of the neutral tool , and no other arguments.
 func exactly(o offer, neutral string) bool {
 	return len(words("needs", neutral)) > 0 && len(needs(o.schema)) == len(words("needs", neutral)) && takes(o, neutral)
 }
 
-// telling lists the neutral tools that can be recognised by their arguments
-// alone. A tool with only a path might as well delete the file.
+// telling lists the neutral tools that can be recognised by their arguments alone. Others cannot: for example, a tool
+// that only takes a path may read the file or delete it.
 var telling = []string{"write_file", "edit_file"}
 
-// elsewhere matches names of tools that take the same arguments but do something
-// else.
+// elsewhere matches names of tools that take the same arguments as a neutral tool but do something else.
 var elsewhere = lazy.Regexp(`append|insert|delete|remove|move|copy|memory|note|log|send|process|stdin`)
 
-// resembling returns the offered tool for a neutral tool: by its name, if its
-// schema agrees, else by its arguments.
+// resembling returns the offered tool that corresponds to a neutral tool. It first looks for a known name with a
+// suitable schema, then for suitable arguments. ok is false if no tool corresponds.
 func resembling(tools []offer, neutral string) (offer, bool) {
 	names := words("tool", neutral)
 	for _, name := range names {
@@ -198,8 +193,8 @@ func resembling(tools []offer, neutral string) (offer, bool) {
 	})
 }
 
-// learnMCP returns the offered tool whose name holds the names of server and tool
-// in that order, else the tool whose name ends with the tool's.
+// learnMCP returns the offered tool for a tool of an MCP server. It prefers a name that contains the server's name
+// followed by the tool's name. Otherwise it takes a tool whose name ends with the MCP tool's name.
 func learnMCP(r *request, args object) (string, object) {
 	server, _ := args.get("server")
 	tool, _ := args.get("tool")
@@ -221,8 +216,8 @@ func learnMCP(r *request, args object) (string, object) {
 	return t, pass
 }
 
-// rewrite renames the arguments to the properties of the tool's schema and adds
-// the other properties that the schema requires.
+// rewrite renames the arguments to the properties of the offered tool's schema. It adds the other properties that the
+// schema requires.
 func rewrite(o offer, neutral string, args object) object {
 	rest := properties(o.schema)
 	if len(rest) == 0 {
@@ -250,7 +245,7 @@ func rewrite(o offer, neutral string, args object) object {
 		}
 		var v any = verb(neutral, schema)
 		if v == nil {
-			said, is := args.text("step") // use the text of the plan's step, for example for its id
+			said, is := args.text("step") // use the text of the plan's step, for example as its id
 			if !is {
 				said = "ok"
 			}
@@ -280,8 +275,7 @@ func property(rest map[string]wire.Value, arg string) string {
 	return ""
 }
 
-// several reports whether a property is a list of values whose name is the plural
-// of want.
+// several reports whether a property is a list of plain values whose name is the plural of want.
 func several(name, want string, schema wire.Value) bool {
 	plural := strings.TrimSuffix(want, "y")
 	if plural != want {
@@ -290,8 +284,8 @@ func several(name, want string, schema wire.Value) bool {
 	return schema.Get("type").Is("array") && schema.Path("items.properties").Len() == 0 && letters(name) == plural+"s"
 }
 
-// shaped fits an argument to its schema. For an array, a command becomes a bash
-// argument list and another text a list of one. A status takes the schema's word.
+// shaped converts an argument's value to the property's schema. If the schema requires an array, a command becomes a
+// bash argument list, and any other text a list with one element. A status becomes the schema's word for it.
 func shaped(m member, name string, schema wire.Value) any {
 	text, ok := m.value.(string)
 	if m.key == "status" && ok {
@@ -306,8 +300,8 @@ func shaped(m member, name string, schema wire.Value) any {
 	return m.value
 }
 
-// worded returns the status of a step in a tool's own words. The tool lists them
-// in the order pending, in progress, completed.
+// worded returns the status of a step in a tool's own words. If none of the tool's words is similar, worded assumes
+// that the tool lists them in the order pending, in progress, completed.
 func worded(status string, enum wire.Value) string {
 	ours := []string{"pending", "in_progress", "completed"}
 	words := lists.Collect(enum.Items(), wire.Value.Str)
@@ -323,8 +317,8 @@ func worded(status string, enum wire.Value) string {
 	return words[at]
 }
 
-// verb returns the value for a property that tells an editor tool what to do, nil
-// for other properties.
+// verb returns the value for a property that selects the operation of a combined editor tool, or nil for other
+// properties.
 func verb(neutral string, schema wire.Value) any {
 	want := map[string]string{"write_file": "create", "edit_file": "str_replace", "read_file": "view"}[neutral]
 	for v := range schema.Get("enum").Items() {
@@ -335,26 +329,24 @@ func verb(neutral string, schema wire.Value) any {
 	return nil
 }
 
-// Asked is a model request from a transcript: its tools, instructions and
-// conversation.
+// Asked is a model request in a transcript: its offered tools, instructions and conversation.
 type Asked struct {
 	Wire string
-	// Run is NAME if the agent's base URL ends with /run/NAME, else "".
+	// Run is NAME if the agent's base URL ends with /run/NAME, and "" otherwise.
 	Run string
-	// Offered are the names of the tools that the agent offers the model, sorted.
+	// Offered contains the names of the tools that the agent offers the model, sorted.
 	Offered []string
-	// Partial says that the request continues an answer that the server keeps.
+	// Partial is true if the request continues a stored response by its id, so that it contains only the new part of
+	// the conversation.
 	Partial bool
 	req     *request
 }
 
-// Part is a part of the conversation in a request.
 type Part struct {
 	// Who is the author of Text: user, model, or result for the result of a tool call.
 	Who, Text string
-	// Calls says that the part is a call of the tool Name, with Text as its
-	// arguments. Call is the id of that call, or of the call that a result
-	// belongs to; "" if the request names none.
+	// Calls is true if the part is a call of the tool Name; Text then has the arguments. Call is the call's id. In a
+	// result, Call is the id of the call that the result belongs to. "" means that the request has no id.
 	Calls      bool
 	Call, Name string
 }
@@ -370,12 +362,11 @@ func (a Asked) Conversation() []Part {
 	return all
 }
 
-// System returns the instructions of the request, of the system or the developer
-// role.
+// System returns the instructions of the request: the messages with the role system or developer.
 func (a Asked) System() string { return a.req.systemText() }
 
-// ReadAsked reads an entry of kind transcript.ModelRequest. ok is false if the
-// entry cannot be read or did not ask for a model's answer.
+// ReadAsked reads an entry of kind transcript.ModelRequest. ok is false if the entry cannot be read or the request
+// does not ask for a model's answer.
 func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 	req, _, ok := readRequest(e.JSON())
 	if !ok {
@@ -386,8 +377,8 @@ func ReadAsked(e transcript.Entry) (a Asked, ok bool) {
 	return a, true
 }
 
-// Tool returns the offered tool for a neutral tool with these arguments, in the
-// form of a profile. ok is false if there is none.
+// Tool returns the offered tool that corresponds to a neutral tool with these arguments, in the form used in
+// profiles. ok is false if no offered tool corresponds.
 func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
 	var call object = lists.Map(arguments, func(name string) member { return member{name, "$" + name} })
 	if neutral == planTool {
@@ -398,7 +389,7 @@ func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
 		return t, false
 	}
 	if letters(name) == "applypatch" {
-		for i, m := range args { // each line of a patch begins with a sign
+		for i, m := range args { // every line in a patch needs the prefix +
 			if text, is := m.value.(string); is {
 				args[i].value = strings.Replace(text, "+$content", "${content|prefix:+}", 1)
 			}
@@ -408,13 +399,13 @@ func (a Asked) Tool(neutral string, arguments []string) (t Tool, ok bool) {
 	for _, m := range args {
 		t.Args[m.key] = plainValue(m.value)
 		if list, is := m.value.([]any); is && len(list) == 1 && list[0] == "$options" {
-			t.Args[m.key] = "$options" // it is a list itself
+			t.Args[m.key] = "$options" // the argument is itself a list
 		}
 	}
 	return t, true
 }
 
-// plainValue converts each object in a value to a map, which forgets the order of its members.
+// plainValue converts each object in a value to a map, so the order of the members is lost.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case object:
@@ -433,9 +424,8 @@ func plainValue(v any) any {
 	return v
 }
 
-// MCPTool returns the name under which the agent offers a tool of an MCP server,
-// with $server and $tool instead of their names; "" if the agent does not offer
-// it.
+// MCPTool returns the name under which the agent offers a tool of an MCP server, with $server and $tool in place of
+// their names; "" if the agent does not offer that tool.
 func (a Asked) MCPTool(server, tool string) string {
 	for _, name := range a.Offered {
 		at := strings.LastIndex(name, tool)

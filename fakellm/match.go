@@ -16,17 +16,17 @@ import (
 // and its reply.
 type match struct {
 	lane   string
-	prompt *Prompt // nil if the request holds no known prompt
-	index  int     // of the prompt, from 1; 0 unknown
+	prompt *Prompt // nil if the request contains no known prompt
+	index  int     // number of the prompt, from 1; 0: unknown
 	step   int
-	reply  *Reply // nil: the lane's built-in answer, or unmatched
-	turn   int    // of the reply in the script, from 1; 0 for a lane
-	why    string // why nothing matched
-	near   string // the reply that came closest, and its failed condition
+	reply  *Reply // nil if nothing matched, or for the built-in reply of a lane
+	turn   int    // number of the turn in the script, from 1; 0 for a lane
+	why    string // the reason why nothing matched
+	near   string // closest reply, with the condition that failed
 }
 
-// key returns a name for the place in the script that a request asks for. A
-// retry of a request has the same key.
+// key returns a name for the place in the script that a request asks for. If an agent sends a request again, the
+// retry has the same key.
 func (p match) key(run string) string {
 	k := "p" + strconv.Itoa(p.index) + "s" + strconv.Itoa(p.step)
 	if p.lane != LaneMain {
@@ -38,8 +38,7 @@ func (p match) key(run string) string {
 	return k
 }
 
-// find returns which reply a request gets. It decides by the content of the
-// request.
+// find returns the reply that a request gets. Only the content of the request decides.
 func (s *Server) find(r *request) match {
 	m := match{lane: LaneMain, step: 1}
 	prompts := s.known()
@@ -62,7 +61,7 @@ func (s *Server) find(r *request) match {
 	return m
 }
 
-// lane reports whether a side lane answers the request, and sets that lane in m.
+// lane reports whether a side lane answers the request, and records the lane in m.
 func (s *Server) lane(m *match, f *facts, registered bool) bool {
 	off := map[string]bool{}
 	own := map[string]*Lane{}
@@ -98,9 +97,9 @@ func (s *Server) lane(m *match, f *facts, registered bool) bool {
 	return true
 }
 
-// aside reports whether a request without tools is a side job. An agent whose
-// tools are known offers them in its conversation. For an unknown agent, the
-// request must also read like a side job.
+// aside reports whether a request without tools is a side job and not part of the conversation. An agent whose tools
+// are configured offers tools in every request of its conversation, so such a request is a side job. For other
+// agents, the text must also read like a side job.
 func (s *Server) aside(m *match, f *facts) bool {
 	if s.cfg.Tools != nil || m.prompt == nil {
 		return true
@@ -116,7 +115,7 @@ func sideJob(text string) bool {
 		func(word string) bool { return strings.Contains(text, word) })
 }
 
-// turn finds the reply to a request of the conversation.
+// turn finds the reply to a request that belongs to the conversation, and records it in m.
 func (s *Server) turn(m *match, f *facts) {
 	turns := s.cfg.Script.Turns
 	if s.cfg.Improvise != nil {
@@ -159,8 +158,8 @@ func (s *Server) turn(m *match, f *facts) {
 	}
 }
 
-// choose returns the reply, or its first alternative, whose guard holds; nil if
-// none does.
+// choose returns r if its guard holds and it has no alternatives. If it has alternatives, choose returns the first
+// one whose guard holds. It returns nil if no guard holds.
 func choose(r *Reply, f *facts) *Reply {
 	if !f.holds(r.When) {
 		return nil
@@ -176,7 +175,7 @@ func choose(r *Reply, f *facts) *Reply {
 	return nil
 }
 
-// near describes the guard that came closest to holding and its failed condition.
+// near describes the reply whose guard came closest to matching, and the conditions that failed.
 func (s *Server) near(r *Reply, f *facts) string {
 	best, ratio := "", -1.0
 	var look func(*Reply)
@@ -203,8 +202,7 @@ func (s *Server) near(r *Reply, f *facts) string {
 	return best
 }
 
-// nearestPrompt names the registered prompt that shares the most words with what
-// the user said.
+// nearestPrompt describes the registered prompt that shares the most words with the user's text in the request.
 func (s *Server) nearestPrompt(f *facts) string {
 	said := lists.Set(strings.Fields(f.text("user")))
 	best, most := "", 0
@@ -218,9 +216,9 @@ func (s *Server) nearestPrompt(f *facts) string {
 	return best
 }
 
-// findPrompt returns the prompt whose text occurs last in what the user said, and
-// the index of the item with that text. Agents wrap, prefix and append to
-// prompts.
+// findPrompt returns the prompt whose text occurs last in the user's part of the conversation, and the index of the
+// item with that text. The item may contain more text, because agents wrap prompts and add text before and after
+// them.
 func findPrompt(prompts []Prompt, r *request) (*Prompt, int) {
 	for i := len(r.items) - 1; i >= 0; i-- {
 		if r.items[i].role != roleUser {
@@ -230,8 +228,8 @@ func findPrompt(prompts []Prompt, r *request) (*Prompt, int) {
 			return nth(prompts, p, r.items[:i+1]), i
 		}
 	}
-	// A prompt without text, such as a lone image, cannot be found in a
-	// request. Assume it if it was sent last.
+	// A prompt without text, such as a lone image, cannot be found in a request. If the last prompt sent is such a
+	// prompt, assume that the request belongs to it.
 	if n := len(prompts); n > 0 && strings.TrimSpace(prompts[n-1].Text) == "" {
 		if turns, from := r.turns(); turns > 0 {
 			return &prompts[n-1], from
@@ -240,8 +238,7 @@ func findPrompt(prompts []Prompt, r *request) (*Prompt, int) {
 	return nil, -1
 }
 
-// lastIn returns the prompt whose text ends last in s; if several end there, the
-// longest.
+// lastIn returns the prompt whose text ends last in s. If several end at the same position, it returns the longest.
 func lastIn(prompts []Prompt, s string) *Prompt {
 	var best *Prompt
 	end, length := 0, 0
@@ -267,13 +264,11 @@ func clip(s string, n int) string {
 	return string([]rune(s)[:n]) + "…"
 }
 
-// squeeze returns s with each run of white space as one space, so that texts can
-// be compared.
+// squeeze replaces each run of white space in s by one space, so that texts can be compared.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// nth picks the prompt that a request belongs to among those with p's text. In
-// a session, it counts how many times the user said the text. Across sessions,
-// it takes the latest prompt.
+// nth chooses, among the prompts with the same text as p, the one that a request belongs to. Within a session, it
+// counts how many times the text occurs in the conversation. Between sessions, it chooses the latest prompt.
 func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
 	said := 0
 	for _, it := range items {
@@ -281,7 +276,7 @@ func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
 			said++
 		}
 	}
-	nth := map[string]int{} // how many prompts have had the text so far, by session
+	nth := map[string]int{} // number of prompts with the text so far, by session
 	var best *Prompt
 	exact := false
 	for i := range prompts {
@@ -298,7 +293,7 @@ func nth(prompts []Prompt, p *Prompt, items []item) *Prompt {
 	return best
 }
 
-// facts are the fields of a request that conditions compare.
+// facts gives access to the fields of a request that conditions compare.
 type facts struct {
 	r      *request
 	prompt *Prompt
@@ -314,7 +309,7 @@ func (c Condition) String() string {
 	return fmt.Sprintf("%s: %q", c.Field, c.Value)
 }
 
-// holds reports whether all conditions hold.
+// holds reports whether all conditions of a guard are true.
 func (f *facts) holds(g Guard) bool {
 	return !slices.ContainsFunc(g, func(c Condition) bool { return !f.check(c) })
 }
@@ -333,8 +328,8 @@ func (c Condition) match(s string) bool {
 	return strings.TrimSpace(s) == strings.TrimSpace(c.Value)
 }
 
-// text returns the value of a field. user is all that the user said last; prompt
-// is only the editor's text.
+// text returns the value of a field as text. The field "user" is the whole last message of the user, as the agent
+// sent it. The field "prompt" is only the text that the editor sent.
 func (f *facts) text(field string) string {
 	r := f.r
 	switch field {

@@ -9,13 +9,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// object is a JSON object that keeps the order of its members, so that the
-// arguments of a tool are sent as the script wrote them.
+// object is a JSON object that keeps the order of its members, so that a tool's arguments are sent in the order of
+// the script.
 type object []member
 
 type member struct {
 	key   string
-	value any // nil, bool, int64, uint64, float64, string, object, []any
+	value any // one of nil, bool, int64, uint64, float64, string, object, []any
 }
 
 func (o object) get(key string) (any, bool) {
@@ -23,12 +23,10 @@ func (o object) get(key string) (any, bool) {
 	return m.value, ok
 }
 
-// appendJSON appends the JSON of v: a value of an object, or anything
-// encoding/json takes.
+// appendJSON appends the JSON encoding of v. v may have any type that member.value or encoding/json accepts.
 func appendJSON(b []byte, v any) []byte { return appendValue(b, v, ",", ":") }
 
-// appendFlow appends v in YAML's flow style, which is JSON with a space after
-// each colon.
+// appendFlow appends v in YAML's flow style: JSON with a space after each comma and colon.
 func appendFlow(b []byte, v any) []byte { return appendValue(b, v, ", ", ": ") }
 
 func appendValue(b []byte, v any, comma, colon string) []byte {
@@ -76,8 +74,8 @@ func appendValue(b []byte, v any, comma, colon string) []byte {
 	return append(b, raw...)
 }
 
-// template appends a JSON text. Each ? in it is replaced by the JSON of the next
-// value or, if the value is a function, by the bytes that it appends.
+// template appends text, which is a template for JSON. Each ? in it is replaced by the JSON of the next value or, if
+// the value is a function, by the bytes that it appends.
 func template(b []byte, text string, values ...any) []byte {
 	for _, v := range values {
 		before, after, _ := strings.Cut(text, "?")
@@ -92,7 +90,7 @@ func template(b []byte, text string, values ...any) []byte {
 	return append(b, text...)
 }
 
-// textOr returns a text, or null if it is empty.
+// textOr returns s, or nil (JSON null) if s is empty.
 func textOr(s string) any {
 	if s == "" {
 		return nil

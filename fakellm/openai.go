@@ -6,7 +6,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// openai implements the methods that Chat Completions and Responses share.
+// openai implements the methods of format that Chat Completions and Responses share.
 type openai struct{}
 
 func (openai) problem(p *problem) []byte {
@@ -23,7 +23,8 @@ func (openai) key(h http.Header, _ string) (string, bool) {
 	return keyIn(h, "Api-Key")
 }
 
-// formatWanted reads response_format or, in Responses, text.format.
+// formatWanted reads whether the client asks for JSON output. v is response_format (Chat Completions) or text.format
+// (Responses).
 func formatWanted(r *request, v wire.Value) {
 	switch {
 	case v.Get("type").Is("json_object"):
@@ -36,8 +37,8 @@ func formatWanted(r *request, v wire.Value) {
 	}
 }
 
-// forcedTool recognises structured output that is requested through a tool: the
-// request has one tool and forces its call.
+// forcedTool recognises structured output that is requested through a tool: the request offers exactly one tool and
+// forces the model to call it.
 func forcedTool(r *request, name string) {
 	if name == "" || len(r.tools) != 1 || r.tools[0].name != name || r.wantJSON {
 		return

@@ -13,16 +13,15 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// ParseScript reads a script in YAML. name is the file name for messages. expand,
-// if not nil, replaces variables in texts, arguments and prompts (not in names
-// and regular expressions). Every error is a *mistake.Mistake.
+// ParseScript reads a script in YAML. name is the file name that messages show. expand, if not nil, replaces
+// variables in texts, arguments and prompts (not in names and regular expressions). Every error is a
+// *mistake.Mistake.
 func ParseScript(name string, src []byte, expand func(string) (string, error)) (*Script, error) {
 	s, _, err := parse(name, src, expand)
 	return s, err
 }
 
-// ParseDocument reads a script as ParseScript does, but returns its syntax tree,
-// with variables unexpanded.
+// ParseDocument reads a script as ParseScript does, but returns its syntax tree, in which variables are not replaced.
 func ParseDocument(name string, src []byte) (*Document, error) {
 	_, d, err := parse(name, src, nil)
 	return d, err
@@ -40,8 +39,7 @@ func parse(name string, src []byte, expand func(string) (string, error)) (s *Scr
 	return s, d, nil
 }
 
-// ParseLanes reads the lanes of a profile: the mapping under `lanes:` in a
-// script. For nil it returns none.
+// ParseLanes reads the lanes of a profile, which have the form of `lanes:` in a script. It returns nil if n is nil.
 func ParseLanes(n *yamlfile.Node) (lanes []Lane, err error) {
 	if n == nil {
 		return nil, nil
@@ -109,7 +107,6 @@ func (p *scriptParser) turn(n *yamlfile.Node) (Turn, TurnNode) {
 	return t, d
 }
 
-// turnOf reads the replies of a turn.
 func (p *scriptParser) turnOf(n *yamlfile.Node) (Turn, TurnNode) {
 	t, d := Turn{}, TurnNode{Lead: n.Lead()}
 	for _, item := range n.List("the replies of a turn") {
@@ -121,9 +118,8 @@ func (p *scriptParser) turnOf(n *yamlfile.Node) (Turn, TurnNode) {
 	return t, d
 }
 
-// joinFaults merges a reply that has only faults of limited number with the reply
-// after it. Both answer the same request: the faults come first, the other reply
-// after the retry.
+// joinFaults merges a reply that contains only faults, each limited to a number of times, with the next reply. Both
+// answer the same request: the agent first gets the faults and, after its retries, the other reply.
 func joinFaults(in []Reply) []Reply {
 	var out []Reply
 	for i := len(in) - 1; i >= 0; i-- {
@@ -142,7 +138,7 @@ func joinFaults(in []Reply) []Reply {
 	return out
 }
 
-// reply reads one reply, and its syntax tree into node.
+// reply reads one reply. It stores the reply's syntax tree in node.
 func (p *scriptParser) reply(n *yamlfile.Node, node *ReplyNode) Reply {
 	r := Reply{Line: n.Line}
 	switch n.Kind {
@@ -240,17 +236,17 @@ func (p *scriptParser) guard(n *yamlfile.Node, _ string) Guard {
 	return g
 }
 
-// optional reads the member key into *into. A missing member changes nothing.
+// optional reads the member key of a mapping with the function read, and stores the result in *into. If the member is
+// missing, *into keeps its value.
 func optional[T any](n *yamlfile.Node, key string, into *T, read func(n *yamlfile.Node, what string) T) {
 	if f := n.Field(key); f != nil {
 		*into = read(f, key)
 	}
 }
 
-// fromOne reads an integer of at least 1.
 func fromOne(n *yamlfile.Node, what string) int { return n.Int(what, 1) }
 
-// word reads a scalar exactly as it is written.
+// word reads a scalar without replacing variables. It fails for other nodes and for an empty text.
 func (p *scriptParser) word(n *yamlfile.Node, what string) string {
 	if n.Kind != yamlfile.Scalar || n.Text == "" {
 		n.Fail("", "%s must be a text, not %s", what, n.What())
@@ -258,7 +254,7 @@ func (p *scriptParser) word(n *yamlfile.Node, what string) string {
 	return n.Text
 }
 
-// text reads a scalar and replaces its variables.
+// text reads a scalar as a text and replaces its variables. A null is "".
 func (p *scriptParser) text(n *yamlfile.Node, what string) string {
 	if n.Kind == yamlfile.Null {
 		return ""
@@ -280,7 +276,7 @@ func (p *scriptParser) expanded(n *yamlfile.Node, s string) string {
 	return out
 }
 
-// seconds reads a duration in Go's form, or a number of seconds.
+// seconds reads a duration: in Go's notation, such as 1m30s, or a number of seconds.
 func seconds(n *yamlfile.Node, what string) time.Duration {
 	if n.Kind == yamlfile.Scalar {
 		d, ok := durationText(n.Text)
@@ -319,7 +315,7 @@ func (s *Span) DecodeYAML(n *yamlfile.Node, what string) {
 	*s = Span{a, b}
 }
 
-// jsonValue returns any YAML value as JSON, with variables replaced in texts.
+// jsonValue converts any YAML node to a value for JSON, and replaces variables in texts.
 func (p *scriptParser) jsonValue(n *yamlfile.Node) any {
 	switch n.Kind {
 	case yamlfile.Map:

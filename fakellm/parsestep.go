@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// stepOption is a kind of step, with the further keys that it takes.
+// stepOption is a key that begins a step, with the other keys that such a step accepts.
 type stepOption struct {
 	key     string
 	options []string
@@ -36,7 +36,7 @@ func stepKeys() []string {
 	return lists.Map(stepOptions, func(o stepOption) string { return o.key })
 }
 
-// kindOf returns the kind of a step and checks the step's options.
+// kindOf returns the key that determines the kind of a step, and checks the step's other keys.
 func kindOf(n *yamlfile.Node) string {
 	if n.Kind != yamlfile.Map || len(n.Fields) == 0 {
 		n.Fail("steps: "+strings.Join(stepKeys(), ", "), "a step must be a mapping such as \"text: Hello\", not %s", n.What())
@@ -58,7 +58,7 @@ func kindOf(n *yamlfile.Node) string {
 	return kind
 }
 
-// step reads one step into the reply, and returns its syntax tree.
+// step reads one step and adds it to the reply. It returns the step's syntax tree.
 func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 	kind := kindOf(n)
 	v := n.Field(kind)
@@ -125,7 +125,7 @@ func (p *scriptParser) gate(n *yamlfile.Node, _ string) string {
 	return name
 }
 
-// chunks reads a text and how it is split: `text: [a, b]`, or `text: ab` with
+// chunks reads the text of a step as chunks. The script writes the chunks as `text: [a, b]`, or as `text: ab` with
 // `chunks: 2` or `chunks: [a, b]`.
 func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	repeat := 1
@@ -155,16 +155,14 @@ func (p *scriptParser) chunks(n, v *yamlfile.Node, what string) []string {
 	return cut(whole, c.Int("chunks", 1))
 }
 
-// maxText is the maximum size of one text, so that a mistake in repeat shows at
-// once.
+// maxText is the maximum size of one text in bytes. A mistake in repeat therefore fails at once.
 const maxText = 256 << 20
 
 func (p *scriptParser) pieces(n *yamlfile.Node, what string) []string {
 	return lists.Map(n.List(what), func(item *yamlfile.Node) string { return p.text(item, "a piece of "+what) })
 }
 
-// cut splits s into n pieces of nearly equal length; into fewer if s has fewer
-// than n characters.
+// cut splits s into n pieces of nearly equal length. If s has fewer than n characters, there are fewer pieces.
 func cut(s string, n int) []string {
 	if n <= 1 {
 		return []string{s}
@@ -218,8 +216,7 @@ func (p *scriptParser) toolStep(s *Step, n, v *yamlfile.Node) {
 var faultKeys = []string{"status", "type", "message", "retry_after", "headers", "times", "after_chunks", "disconnect",
 	"hang", "malformed", "truncate", "content_type", "body", "slow", "comment"}
 
-// ending lists the keys of a fault that end the answer. A fault may have only one
-// of them.
+// ending lists the keys of a fault that end the answer. A fault may have at most one of these keys.
 var ending = []string{"status", "disconnect", "hang", "truncate"}
 
 func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
@@ -246,7 +243,6 @@ func (p *scriptParser) fault(n *yamlfile.Node) *Fail {
 	return f
 }
 
-// faultKey reads one member of a fault.
 func (p *scriptParser) faultKey(f *Fail, m yamlfile.Field) {
 	switch m.Key {
 	case "status":
@@ -292,8 +288,7 @@ func (p *scriptParser) faultKey(f *Fail, m yamlfile.Field) {
 	}
 }
 
-// trueOr reads a member whose value is one of words or true. For true it
-// returns stands.
+// trueOr reads a member whose value is true or one of words. For true it returns the default word stands.
 func (p *scriptParser) trueOr(m yamlfile.Field, stands string, words ...string) string {
 	if b, ok := m.Value.(bool); ok && b {
 		return stands

@@ -10,39 +10,38 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// defaultUsage is small, so that no agent begins to compress its history.
+// defaultUsage is small, so that no agent starts to compress its history.
 var defaultUsage = Usage{Input: 10, Output: 5}
 
-// block is a part of a reply with a beginning and an end: a text, thinking, a
-// tool call.
+// block is a part of a reply with a beginning and an end: a text, a thinking block, a refusal or a tool call.
 type block struct {
 	kind  StepKind
-	index int // among all blocks, from 0
-	tool  int // among the tool calls, from 0
-	// message is the index of the first block in this block's message, and part
-	// is this block's index in that message. Adjacent texts may share a message.
+	index int // index among all blocks, from 0
+	tool  int // index among the tool calls, from 0
+	// message is the index of the first block in this block's message. part is this block's index within that
+	// message. Adjacent texts may share a message.
 	message, part int
-	id            string // of the tool call, without the prefix of an API
+	id            string // id of the tool call, without an API's prefix
 	call          call
-	text          string // the whole text or arguments
-	late          bool   // the text comes in no piece
+	text          string // complete text or arguments
+	late          bool   // the text is sent only at the end, not in pieces
 }
 
 func (b block) isTool() bool { return b.kind == StepTool }
 
-// answer is a reply in neutral form, which any wire format can send.
+// answer is a reply in a form that is independent of the wire format.
 type answer struct {
-	id     string // unique for the key, without the prefix of an API
+	id     string // unique for the key, without an API's prefix
 	model  string
 	blocks []block
 	ops    []op
 	stop   Stop
-	whole  bool // the whole answer is sent in one event
+	whole  bool // the complete answer is sent in one event
 	usage  Usage
-	said   []spokenChunk // reused memory for chunks without an entry yet
+	said   []spokenChunk // memory to reuse for chunks that are not logged yet
 }
 
-// calls returns the tool calls of the answer as parts of a conversation.
+// calls returns the tool calls of the answer as items of a conversation.
 func (a *answer) calls() (calls []item) {
 	return lists.Map(lists.Where(a.blocks, func(b block) bool { return b.kind == StepTool }), func(b block) item {
 		return item{role: roleModel, text: b.text, calls: true, call: "call_" + b.id}
@@ -62,30 +61,30 @@ const (
 	opFault
 )
 
-// op is one thing to do while a reply is sent.
+// op is one operation of sending a reply, such as sending a piece or waiting.
 type op struct {
 	kind  opKind
 	block int
-	text  string // a piece, or the name of a gate
+	text  string // text of a piece, or name of a gate
 	wait  time.Duration
 	fault *Fail
 }
 
-// planner turns the steps of a reply into an answer.
+// planner converts the steps of a reply to an answer.
 type planner struct {
 	s      *Server
 	r      *request
 	key    string
 	a      *answer
-	open   bool // opOpen was planned
-	in     int  // the open block, -1 if none
+	open   bool // opOpen has been planned
+	in     int  // index of the open block, -1 if none is open
 	chunks int
 	delay  Delay
 	seeded uint64
 }
 
-// plan returns the answer to a request and the steps it is made of. It counts the
-// faults that apply to the request.
+// plan returns the answer to a request and the steps from which it was built. It also counts, for faults with a
+// limited number of times, that this request used one.
 func (s *Server) plan(r *request, m match) (*answer, []Step) {
 	key := m.key(r.run)
 	a, ok := s.answers.Get().(*answer)
@@ -127,7 +126,8 @@ func (s *Server) plan(r *request, m match) (*answer, []Step) {
 
 func (p *planner) do(o op) { p.a.ops = append(p.a.ops, o) }
 
-// ready plans the beginning of the answer, after the delay for the first byte, unless the answer has already begun.
+// ready plans the start of the answer, after the delay for the first byte. It does nothing if the start is already
+// planned.
 func (p *planner) ready() {
 	if p.open {
 		return
@@ -146,8 +146,8 @@ func (p *planner) close() {
 	}
 }
 
-// enter returns the open block of a kind, or opens one. Texts on both sides of a
-// gate share a block; each tool call has its own.
+// enter returns the open block if it has this kind; otherwise it opens a new block. Texts before and after a gate
+// therefore share a block. Each tool call opens a new block.
 func (p *planner) enter(kind StepKind) *block {
 	p.ready()
 	if p.in >= 0 && kind != StepTool && p.a.blocks[p.in].kind == kind {
@@ -224,7 +224,7 @@ func (p *planner) textStep(st *Step) {
 	}
 }
 
-// lateStep plans a late text: a separate block that is sent without pieces.
+// lateStep plans a late text: a block of its own whose text is sent only at its end, not in pieces.
 func (p *planner) lateStep(st *Step) {
 	p.close()
 	b := p.enter(st.Kind)
@@ -293,8 +293,8 @@ func (p *planner) toolStep(st *Step) {
 	}
 }
 
-// placeFaults moves each fault after the chunks that it lets pass, at most to the
-// end of the content.
+// placeFaults moves each fault behind the number of chunks in its AfterChunks, or to the end of the content if there
+// are fewer chunks.
 func placeFaults(ops []op) []op {
 	for i := 0; i < len(ops); i++ {
 		if ops[i].kind != opFault || ops[i].fault.AfterChunks == 0 {
@@ -318,8 +318,8 @@ func placeFaults(ops []op) []op {
 	return ops
 }
 
-// pick returns a value within a span. It depends only on the seed, the key and
-// the place in the reply.
+// pick returns a value within a span. The value is random but reproducible: it depends only on the seed, the key and
+// the number of the call.
 func (p *planner) pick(s Span) time.Duration {
 	if s.Max <= s.Min {
 		return s.Min
@@ -336,9 +336,8 @@ func (p *planner) pick(s Span) time.Duration {
 	return s.Min + time.Duration(x%uint64(s.Max-s.Min+1))
 }
 
-// answerID returns an id that is unique for the key. Without known prompts,
-// conversations of several clients share keys, so the id also depends on the
-// conversation.
+// answerID returns an id for the answer, which is unique for the key. If there are no known prompts, conversations of
+// different clients have the same keys, so the id also depends on the conversation's content.
 func (s *Server) answerID(r *request, key string) string {
 	if len(s.known()) > 0 {
 		return key

@@ -14,19 +14,18 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// player sends one answer, op by op.
+// player sends one answer, one op after the other.
 type player struct {
 	*exchange
 	a   *answer
 	enc encoder
-	// next is the fault in the middle of the next bytes: "disconnect" or
-	// "truncate"; "" means no fault.
+	// next is the fault that cuts the next event in half: "disconnect" or "truncate". "" means no fault.
 	next        string
 	contentType string
-	malformed   string // for a body that is not streamed
+	malformed   string // the kind of malformed body, if the answer is not streamed
 }
 
-// errOver says that a fault has ended the answer.
+// errOver is returned after a fault has ended the answer.
 var errOver = errors.New("over")
 
 func (x *exchange) play(a *answer) {
@@ -46,7 +45,7 @@ func (x *exchange) play(a *answer) {
 		}
 	}
 	if err == nil {
-		// Logged before the last write, so that the entry precedes the client's reaction.
+		// Log the end before the last write, so that the entry precedes the client's reaction to it.
 		x.done(x.out.status, "", member{"stop", string(a.stop)})
 		err = x.out.last()
 	}
@@ -102,7 +101,7 @@ func (p *player) do(o *op) error {
 	return nil
 }
 
-// whole handles the ops of an answer that is sent as one body.
+// whole handles one op of an answer that is sent as a single body.
 func (p *player) whole(o *op) error {
 	switch o.kind {
 	case opPiece:
@@ -133,7 +132,8 @@ func (p *player) whole(o *op) error {
 	return nil
 }
 
-// chunk counts a chunk and keeps it for told, which logs it before it is sent.
+// chunk counts a chunk. If there is a transcript, it also stores the chunk, which the method told logs before it is
+// sent.
 func (p *player) chunk(kind StepKind, s string) {
 	p.chunks++
 	if p.s.cfg.Transcript != nil {
@@ -141,7 +141,7 @@ func (p *player) chunk(kind StepKind, s string) {
 	}
 }
 
-// late logs a late text, which is sent without chunks, as if it were one chunk.
+// late logs a late text as if it were one chunk. It does nothing for other blocks.
 func (p *player) late(bl *block) {
 	if bl.late {
 		p.chunk(bl.kind, bl.text)
@@ -163,7 +163,7 @@ func (p *player) gate(name string) error {
 	return err
 }
 
-// end carries out the fault for the bytes just cut.
+// end carries out the fault in p.next, after half of an event has been written.
 func (p *player) end() error {
 	p.done(p.out.status, p.next)
 	if err := p.out.flush(); err != nil {
@@ -171,14 +171,14 @@ func (p *player) end() error {
 	}
 	if p.next == "disconnect" {
 		if !p.out.stream {
-			_ = p.out.rc.Flush() // so that the half arrives; on an error, the cut follows anyway
+			_ = p.out.rc.Flush() // so that the half arrives; after an error, the cut follows anyway
 		}
 		p.out.cut()
 	}
 	return errOver
 }
 
-// fault carries out a deliberate fault.
+// fault logs and carries out a fault of the script.
 func (p *player) fault(f *Fail) error {
 	p.event(transcript.ModelFault, member{"fault", f.describe()}, member{"chunks", p.chunks}, member{"line", f.Line})
 	if f.Slow != nil {
@@ -245,7 +245,7 @@ func (p *player) malform(how string) {
 	p.out.buf = p.enc.event(p.out.buf, event)
 }
 
-// status answers with an error, or reports it inside the stream.
+// status answers with an HTTP error. If the answer has already begun, it reports the error inside the stream.
 func (p *player) status(f *Fail) error {
 	pr := &problem{status: f.Status, kind: f.Type, message: f.Message}
 	pr.status = cmp.Or(pr.status, http.StatusOK)
@@ -270,7 +270,7 @@ func (p *player) status(f *Fail) error {
 	return errOver
 }
 
-// describe names a fault for its entry.
+// describe names a fault for the transcript entry.
 func (f *Fail) describe() string {
 	switch {
 	case f.Hang:
@@ -293,15 +293,15 @@ func (f *Fail) describe() string {
 	return "content type " + f.ContentType
 }
 
-// spokenChunk is a chunk of an answer: the kind of its step and its text.
+// spokenChunk is a chunk of an answer, with the kind of its step and its text.
 type spokenChunk struct {
 	kind StepKind
 	text string
 }
 
-// told appends the transcript entries of the chunks that are about to be sent.
-// Chunks of one kind in one write share an entry. For speed in long replies, it
-// does not use encoding/json.
+// told appends the transcript entries of the chunks that are about to be sent. Adjacent chunks of the same kind that
+// are sent in one write share an entry. The entries are built without encoding/json, because long replies have many
+// of them.
 func (x *exchange) told() {
 	for from := 0; from < len(x.said); {
 		kind, to := x.said[from].kind, from+1
@@ -325,8 +325,7 @@ func (x *exchange) told() {
 	x.said = x.said[:0]
 }
 
-// appendTexts appends the text of one chunk as a string, the texts of several as
-// a list.
+// appendTexts appends the text of a single chunk as a JSON string, and the texts of several chunks as a JSON list.
 func appendTexts(b []byte, chunks []spokenChunk) []byte {
 	if len(chunks) == 1 {
 		return wire.AppendString(b, chunks[0].text)

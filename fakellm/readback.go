@@ -6,29 +6,29 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// said is an answer of a real provider, converted back into steps.
+// said is a real provider's answer, converted back to steps.
 type said struct {
 	steps []Step
-	tools map[string]int // the step of each tool call, by the API's id for it
+	tools map[string]int // index of the step of each tool call, by the API's id for the call
 	usage Usage
 	used  bool
 	stop  Stop
 	ended bool
-	// pieces are the texts and the pieces of arguments as they came, each with its step.
+	// pieces contains the texts and the pieces of arguments in the order of arrival.
 	pieces []piece
 }
 
-// spoken are the kinds of steps that come in pieces, by their names in a
-// transcript.
+// spoken contains the names, in a transcript, of the kinds of steps whose content arrives in pieces.
 var spoken = [...]string{StepText: "text", StepThinking: "thinking", StepRefusal: "refusal", StepTool: "tool"}
 
-// piece is the text of one chunk, with its step.
+// piece is the text of one chunk, with the index of the step it belongs to.
 type piece struct {
 	step int
 	text string
 }
 
-// say appends a piece of a text; it ignores an empty one.
+// say adds a piece to the current step, or starts a new step if the current step has another kind. It ignores an
+// empty piece.
 func (h *said) say(kind StepKind, piece string) {
 	if piece == "" {
 		return
@@ -60,14 +60,14 @@ func (h *said) args(key, piece string) {
 
 func (h *said) end(s Stop) { h.stop, h.ended = s, true }
 
-// reader reads a body while it arrives, streamed or not.
+// reader reads the body of a provider's answer while it arrives, whether it is streamed or not.
 type reader struct {
 	format format
 	body   bytes.Buffer
 	said   said
-	line   int // offset in the body of the line that is not complete yet
+	line   int // offset in body of the first incomplete line
 	data   []byte
-	begun  map[int]string // missing parts of secrets that pieces have begun, by step
+	begun  map[int]string // by step: the rest of a secret whose beginning was in the last piece
 }
 
 func (r *reader) write(b []byte) {
@@ -83,7 +83,7 @@ func (r *reader) write(b []byte) {
 	r.line = end
 }
 
-// event reads a line of a stream.
+// event reads one line of an event stream.
 func (r *reader) event(line []byte) {
 	line = bytes.TrimRight(line, "\r\n")
 	if rest, ok := bytes.CutPrefix(line, []byte("data:")); ok {
@@ -98,11 +98,11 @@ func (r *reader) event(line []byte) {
 	}
 }
 
-// finish returns the answer once the body has ended.
+// finish returns the complete answer. It may be called only after the body has ended.
 func (r *reader) finish() *said {
 	v, err := wire.Parse(r.body.Bytes())
 	switch {
-	case err != nil: // a stream of events
+	case err != nil: // the body was a stream of events
 	case v.Kind() != wire.Array:
 		r.format.readBody(&r.said, v)
 	default:
@@ -121,7 +121,7 @@ func number64(v wire.Value, to *int) bool {
 	return ok
 }
 
-// spent reads the token counts of a usage object. A missing count leaves the old value.
+// spent reads the token counts of a usage object. A count that is missing keeps its old value.
 func (h *said) spent(u wire.Value, input, output, cached, reasoning string) {
 	if u.Kind() != wire.Object {
 		return

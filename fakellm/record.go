@@ -23,21 +23,20 @@ import (
 
 // RecordConfig configures a Recorder.
 type RecordConfig struct {
-	// Upstream is the provider's base URL, http or https, without the path of an
-	// endpoint. Upstreams has the base URLs of wire formats that go to another
-	// provider.
+	// Upstream is the provider's base URL, http or https, without the path of an endpoint. Upstreams maps the names
+	// of wire formats that use another provider to that provider's base URL.
 	Upstream  string
 	Upstreams map[string]string
-	// Transcript gets an entry for each request and answer, without secrets.
+	// Transcript receives an entry for each request and answer, with secrets redacted.
 	Transcript *transcript.Transcript
-	// Listen is the address; "" means any free port on 127.0.0.1.
+	// Listen is the address to listen on; "" means any free port on 127.0.0.1.
 	Listen string
-	// Transport makes the calls; nil means HTTP(S) without a proxy.
+	// Transport sends the requests to the provider; nil means HTTP(S) without a proxy.
 	Transport http.RoundTripper
 }
 
-// Recorder forwards requests to a provider and keeps its answers as a script that
-// repeats them chunk for chunk.
+// Recorder forwards requests to a provider. It records the provider's answers as a script that repeats them chunk by
+// chunk.
 type Recorder struct {
 	listening
 	cfg     RecordConfig
@@ -54,19 +53,18 @@ type Recorder struct {
 type take struct {
 	n        int
 	format   format
-	turns    int    // the user's turns in the request
-	said     string // the user's text of the newest turn
-	last     string // the user's last text, as conditions see it
+	turns    int    // number of the user's turns in the request
+	said     string // the user's text in the newest turn
+	last     string // the user's last text, as the field "user" of conditions
 	step     int
 	hasTools bool
 	wantJSON bool
-	answer   []StepNode // without secrets
-	// failed says that the answer is an error, after which an agent may try
-	// again; broken says that the answer began but did not end.
+	answer   []StepNode // secrets are redacted
+	// failed is true if the answer is an error, after which an agent may retry. broken is true if the answer began
+	// but did not end.
 	failed, broken bool
 }
 
-// newTake returns a take for a request.
 func newTake(n int, req *request, f format) *take {
 	t := &take{n: n, format: f, hasTools: len(req.tools) > 0, wantJSON: req.wantJSON, step: 1}
 	var from int
@@ -83,8 +81,7 @@ func newTake(n int, req *request, f format) *take {
 	return t
 }
 
-// Record starts a recorder. The error says which URL is wrong, or why the
-// address cannot be used.
+// Record starts a recorder. It returns an error if a URL is invalid or the address cannot be used.
 func Record(c RecordConfig) (*Recorder, error) {
 	r := &Recorder{cfg: c, targets: map[string]*url.URL{}}
 	for _, name := range Wires() {
@@ -110,7 +107,7 @@ func Record(c RecordConfig) (*Recorder, error) {
 	return r, nil
 }
 
-// Close cuts all connections off.
+// Close stops the recorder and closes all connections.
 func (r *Recorder) Close() error {
 	err := r.shut("recorder")
 	if t, ok := r.cfg.Transport.(*http.Transport); ok {
@@ -146,7 +143,7 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 		ErrorLog:      log.New(io.Discard, "", 0),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.SetURL(withoutVersion(target, p.In.URL.Path))
-			p.Out.Header.Del("Accept-Encoding") // the recording must be readable
+			p.Out.Header.Del("Accept-Encoding") // the recorded answers must not be compressed
 		},
 		ModifyResponse: func(res *http.Response) error {
 			if t != nil {
@@ -156,7 +153,8 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 			}
 			return nil
 		},
-		// Called if the agent hung up before the answer began, or if the provider did not answer.
+		// The proxy calls ErrorHandler if the agent disconnected before the answer began, or if the provider did not
+		// answer.
 		ErrorHandler: func(w http.ResponseWriter, hr *http.Request, _ error) {
 			if t != nil {
 				left := hr.Context().Err() != nil
@@ -172,8 +170,8 @@ func (r *Recorder) serve(w http.ResponseWriter, hr *http.Request) {
 	proxy.ServeHTTP(w, hr)
 }
 
-// withoutVersion drops the version at the end of a base URL if the path begins
-// with it, so that both https://host and https://host/v1 work.
+// withoutVersion removes the version, such as /v1, from the end of a base URL if the path begins with the same
+// version, so that both https://host and https://host/v1 work.
 func withoutVersion(u *url.URL, path string) *url.URL {
 	base := strings.TrimRight(u.Path, "/")
 	first := "/" + strings.SplitN(strings.TrimPrefix(path, "/"), "/", 2)[0]
@@ -185,7 +183,8 @@ func withoutVersion(u *url.URL, path string) *url.URL {
 	return &out
 }
 
-// tap reads a body while it passes, until its end or an early close.
+// tap wraps a body and passes everything that is read on to more. At the end of the body, or when the body is closed
+// early, it calls done.
 type tap struct {
 	io.ReadCloser
 	more func([]byte)
@@ -207,9 +206,8 @@ func (t *tap) Close() error {
 	return t.ReadCloser.Close()
 }
 
-// more reads the next bytes of an answer and logs each piece. A replay needs the
-// pieces to know which of them came before an act of the editor, and which
-// before a crash of the recorder.
+// more reads the next bytes of an answer and logs each piece. A replay needs the order of the entries: it shows which
+// pieces arrived before an act of the editor, or before a crash of the recorder.
 func (r *Recorder) more(t *take, seen *reader, b []byte) {
 	before := len(seen.said.pieces)
 	seen.write(b)
@@ -260,7 +258,8 @@ func (r *Recorder) end(t *take, req *request, res *http.Response, seen *reader, 
 		{"bytes", len(body)}})
 }
 
-// responseID returns the id of the response in a body or in its first event.
+// responseID returns the id of the response in a body of the Responses API, or in the first event of a stream; "" if
+// there is none.
 func responseID(body []byte) string {
 	_, rest, _ := bytes.Cut(body, []byte(`"id":"resp_`))
 	if id, _, whole := bytes.Cut(rest, []byte(`"`)); whole {
@@ -277,7 +276,7 @@ func (r *Recorder) event(k transcript.Kind, o object) {
 	r.cfg.Transcript.Append(transcript.Entry{Source: transcript.Model, Kind: k, Raw: []byte(r.redact(string(raw)))})
 }
 
-// remember keeps the secrets of a request, to find them in texts.
+// remember stores the secrets in the headers and the URL of a request, so that they can be found in texts.
 func (r *Recorder) remember(hr *http.Request) {
 	var found []string
 	for name, values := range hr.Header {
@@ -298,16 +297,16 @@ func (r *Recorder) remember(hr *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range found {
-		// Shorter strings are not secrets; redacting them would blot out common words.
+		// Shorter strings are hardly secrets, and redacting them would remove common words.
 		if len(s) >= 8 && !slices.Contains(r.secrets, s) {
 			r.secrets = append(r.secrets, s)
 		}
 	}
-	// Longest first: a secret may contain another one.
+	// Sort the longest first, because a secret may contain another one.
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// known returns a finder of the secrets that requests have carried so far.
+// known returns a finder of all secrets that requests have contained so far.
 func (r *Recorder) known() *secret.Finder {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -320,8 +319,8 @@ func (r *Recorder) known() *secret.Finder {
 
 func (r *Recorder) redact(s string) string { return r.known().Text(s) }
 
-// redactChunks redacts a text that was split into chunks. If a secret lies across
-// chunks, they become one chunk.
+// redactChunks redacts a text that was split into chunks. If the text contains a secret, the result is a single
+// chunk.
 func (r *Recorder) redactChunks(chunks []string) []string {
 	whole := strings.Join(chunks, "")
 	if clean := r.redact(whole); clean != whole {

@@ -15,14 +15,12 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Recorded is the model's side of a transcript, ready for a replay.
+// Recorded is the recorded model of a transcript, ready for a replay.
 type Recorded struct {
-	// Script repeats the recorded answers. It has one turn for each prompt, in
-	// order.
+	// Script repeats the recorded answers. It has one turn for each prompt, in the order of the prompts.
 	Script *Document
-	// Gates are the places where the recorded model was held. Others are added
-	// wherever a replay must hold the model, so that the editor acts at the
-	// same point of the stream.
+	// Gates lists the gates at which the recorded model waited. It also contains gates that ReadRecorded added, so
+	// that in a replay the editor acts at the same point of the stream.
 	Gates []RecordedGate
 }
 
@@ -30,15 +28,14 @@ type Recorded struct {
 type RecordedGate struct {
 	Name    string
 	Session string
-	// Reached is the Seq of the entry after which the stream was held, Released
-	// of the entry after which it went on (0: never). Left is the Seq of the
-	// stream's end, if it ended while held.
+	// The following are Seqs of entries. After Reached, the stream waited at the gate. After Released, the stream
+	// continued; 0 means never. Left is the stream's end, if the stream ended while it waited.
 	Reached, Released, Left int
 
-	n int // the request
+	n int // number of the request
 }
 
-// Holds reports whether the stream was held when the entry seq was made.
+// Holds reports whether the stream was waiting at the gate when the entry seq was appended.
 func (g RecordedGate) Holds(seq int) bool {
 	end := cmp.Or(g.Released, g.Left)
 	return g.Reached != g.Released && seq > g.Reached && (end == 0 || seq <= end)
@@ -50,24 +47,23 @@ type RecordedPrompt struct {
 	Seq int
 }
 
-// recordedTake is a take with its place in a transcript.
+// recordedTake is a take with its position in a transcript.
 type recordedTake struct {
 	*take
-	index    int // of the prompt
+	index    int // number of the prompt
 	session  string
 	lane     string
-	asked    int   // Seq of the request
-	pieces   []int // Seqs of the chunks
-	end      int   // Seq of the end, 0 if it has none
+	asked    int   // Seq of the request's entry
+	pieces   []int // Seqs of the chunks' entries
+	end      int   // Seq of the end's entry, 0 if there is none
 	aborted  bool
 	answered bool
-	heard    said // by its pieces
+	heard    said // the answer, rebuilt from the chunks
 	req      *request
 }
 
-// cutOff turns the chunks heard into the answer of a recording that ended while
-// the model was speaking, as after a crash. The rest of the answer is unknown, so
-// it hangs.
+// cutOff is for a recording that ended while the model was answering, for example because of a crash. It makes the
+// answer from the chunks received so far. The rest is unknown, so in a replay the answer then hangs.
 func (t *recordedTake) cutOff() {
 	if t.answered || t.end != 0 || len(t.heard.pieces) != len(t.pieces) {
 		return
@@ -76,9 +72,9 @@ func (t *recordedTake) cutOff() {
 	t.answer = append(nodesOf(t.heard.steps), NewStep("fail", "{hang: true}"))
 }
 
-// ReadRecorded reads the model's side back from a transcript. prompts are the
-// editor's prompts in order; acts are the Seqs of the editor's acts. It returns
-// nil if the transcript has no model or its answers were not recorded.
+// ReadRecorded rebuilds the model's script and gates from a transcript. prompts are the editor's prompts in order,
+// and acts the Seqs of the editor's acts. It returns nil if the transcript has no model or does not contain the
+// model's answers.
 func ReadRecorded(t *transcript.Transcript, prompts []RecordedPrompt, acts []int) *Recorded {
 	r := recordedReader{prompts: prompts, acts: acts, byN: map[int]*recordedTake{}, gates: map[string]*RecordedGate{}}
 	for e := range t.All() {
@@ -105,7 +101,7 @@ type recordedReader struct {
 	byN     map[int]*recordedTake
 	chains  chains
 	gates   map[string]*RecordedGate
-	names   []string // of gates, as they were reached
+	names   []string // names of the gates, in the order in which they were reached
 }
 
 func (r *recordedReader) entry(e transcript.Entry) {
@@ -144,7 +140,8 @@ func (r *recordedReader) entry(e transcript.Entry) {
 	}
 }
 
-// hear reads the text of a chunk; v is the entry of this chunk, or of several.
+// hear adds the text of a chunk to the answer. v is the chunk's transcript entry, which may also contain further
+// chunks.
 func (t *recordedTake) hear(v wire.Value, text string) {
 	step, kind := whole(v.Get("step"))-1, slices.Index(spoken[:], v.Get("says").Str())
 	if step == len(t.heard.steps) && kind >= 0 {
@@ -161,8 +158,7 @@ func whole(v wire.Value) int {
 	return int(n)
 }
 
-// readNode reads a step back from its text. If the text is not a step, it returns
-// an empty node.
+// readNode parses the text of a step. If the text is not a step, it returns a step with an empty text.
 func readNode(text string) StepNode {
 	d, err := ParseDocument("the transcript", []byte("replies:\n  - - "+strings.ReplaceAll(text, "\n", "\n      ")+"\n"))
 	if err != nil || len(d.Turns) != 1 || len(d.Turns[0].Replies) != 1 || len(d.Turns[0].Replies[0].Steps) != 1 {
@@ -171,8 +167,8 @@ func readNode(text string) StepNode {
 	return d.Turns[0].Replies[0].Steps[0]
 }
 
-// readRequest reads a request back from its entry. ok is false if the entry
-// cannot be read or did not ask for a model's answer.
+// readRequest rebuilds a request from its transcript entry. ok is false if the entry cannot be read or the request
+// does not ask for a model's answer.
 func readRequest(v wire.Value) (req *request, rt route, ok bool) {
 	where, err := url.Parse(v.Get("path").Str())
 	if err != nil {
@@ -211,7 +207,7 @@ func (r *recordedReader) gate(e transcript.Entry, name string, n int) {
 	case g == nil && e.Kind == transcript.Gate:
 		r.gates[name] = &RecordedGate{Name: name, Session: e.Session, Reached: e.Seq, n: n}
 		r.names = append(r.names, name)
-	case g == nil: // released before anything reached it
+	case g == nil: // the gate was released before any stream reached it
 		r.gates[name] = &RecordedGate{Name: name, Reached: e.Seq, Released: e.Seq}
 		r.names = append(r.names, name)
 	case e.Kind == transcript.GateReleased:
@@ -264,8 +260,8 @@ func (r *recordedReader) result() *Recorded {
 	return out
 }
 
-// hold inserts a gate into a reply wherever the editor acted in the middle of its
-// stream, unless the stream was held there.
+// hold inserts a gate into a reply at each point of its stream at which the editor acted. It inserts none where the
+// recorded stream already waited at a gate.
 func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[*take]*recordedTake) {
 	takes = slices.DeleteFunc(slices.Clone(takes), func(t *take) bool { return t.step != step+1 })
 	if len(takes) == 0 {
@@ -275,7 +271,7 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 	if t.failed {
 		return
 	}
-	// From the last piece to the first, because an inserted gate shifts everything after it.
+	// Go from the last piece to the first, because an inserted gate shifts everything after it.
 	for i := len(t.pieces); i >= 0; i-- {
 		from, to := t.asked, t.end
 		if i > 0 {
@@ -292,7 +288,7 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 			if first == 0 {
 				continue
 			}
-			newest, left = 0, t.end // the stream never continued
+			newest, left = 0, t.end // the stream did not continue
 		case first == 0, r.heldBetween(from, to):
 			continue
 		}
@@ -307,8 +303,8 @@ func (r *recordedReader) hold(turn *TurnNode, step int, takes []*take, here map[
 	}
 }
 
-// actsBetween returns the Seqs of the editor's first and last act between two
-// entries, or 0 if it did not act. to 0 means the end of the transcript.
+// actsBetween returns the Seqs of the editor's first and last act between two entries, or 0, 0 if the editor did not
+// act. If to is 0, it searches to the end of the transcript.
 func (r *recordedReader) actsBetween(from, to int) (first, last int) {
 	for _, seq := range r.acts {
 		if seq > from && (to == 0 || seq < to) {
@@ -325,8 +321,8 @@ func (r *recordedReader) heldBetween(from, to int) bool {
 	})
 }
 
-// placeAfter returns the place in a reply after a number of chunks. It returns
-// false if no step boundary or text lies there.
+// placeAfter returns the place in a reply that follows a number of chunks. It returns false if a stream cannot be
+// held at that point, for example inside a tool's arguments.
 func placeAfter(r ReplyNode, reply, chunks int) (Place, bool) {
 	for i, s := range r.Steps {
 		switch {
@@ -342,7 +338,7 @@ func placeAfter(r ReplyNode, reply, chunks int) (Place, bool) {
 		case s.Kind == "tool":
 			n := s.toolPieces()
 			if chunks < n {
-				return Place{}, false // inside the arguments
+				return Place{}, false // inside the arguments of a tool
 			}
 			chunks -= n
 		}

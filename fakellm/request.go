@@ -8,38 +8,36 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// role says which side a part of a conversation belongs to.
+// role says who produced an item of a conversation.
 type role uint8
 
 const (
 	roleUser role = iota
 	roleModel
-	roleResult // the result of a tool
+	roleResult // a tool produced it
 )
 
-// item is a part of the conversation in a request, in order.
+// item is one part of the conversation in a request.
 type item struct {
 	role    role
-	message int // the index of its message, from 0
+	message int // index of the item's message, from 0
 	text    string
-	// calls says that the item is a tool call. call is the id of that call, or of
-	// the call that a result belongs to; "" if the request names none.
+	// calls is true if the item is a tool call; call is then the call's id. In a result, call is the id of the call
+	// that the result belongs to. "" means that the request has no id.
 	calls bool
 	call  string
-	name  string // of the tool that is called
+	name  string // name of the called tool
 }
 
-// offer is a tool the client offers.
 type offer struct {
 	name   string
-	custom bool // takes a text, not JSON (OpenAI's custom tools)
+	custom bool // takes a text instead of JSON (OpenAI's custom tools)
 	schema wire.Value
-	// namespace is the beginning of name that a call carries in a separate member
-	// (OpenAI's Responses).
+	// namespace is the prefix of name that a call sends in a separate member (OpenAI's Responses).
 	namespace string
 }
 
-// request is a model request in neutral form. It may point into doc.
+// request is a model request in a form that is independent of the wire format. Its values may point into doc.
 type request struct {
 	doc    wire.Doc
 	body   wire.Value
@@ -52,24 +50,23 @@ type request struct {
 
 	system   []string
 	items    []item
-	message  int // index of the message that is read
+	message  int // index of the message being read
 	tools    []offer
-	schema   wire.Value // the JSON schema wanted; Missing if none or any JSON
+	schema   wire.Value // JSON schema of the wanted output; Missing if there is none
 	wantJSON bool
-	forced   string // the tool that must be called
+	forced   string // name of the tool that the model must call
 	previous string // id of the response that this request continues
 
-	includeUsage bool   // Chat Completions: a chunk with usage is wanted
-	array        bool   // Gemini: a JSON array instead of SSE
-	instructions string // Responses: echoed
+	includeUsage bool   // Chat Completions: the client wants a chunk with the usage
+	array        bool   // Gemini: the stream is a JSON array instead of SSE
+	instructions string // Responses: repeated in the response
 }
 
 func (r *request) add(who role, text string) {
 	r.items = append(r.items, item{role: who, message: r.message, text: text})
 }
 
-// addCall adds a tool call by its name and arguments; addResult adds the result
-// of a call.
+// addCall adds a tool call to the conversation, and addResult adds the result of a call.
 func (r *request) addCall(id, name, args string) {
 	r.items = append(r.items, item{role: roleModel, message: r.message, text: args, calls: true, call: id, name: name})
 }
@@ -78,7 +75,7 @@ func (r *request) addResult(id, text string) {
 	r.items = append(r.items, item{role: roleResult, message: r.message, text: text, call: id})
 }
 
-// parse reads a request from its body, path, route and query.
+// parse fills the request from its body, route and query.
 func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
 	if err := r.doc.Parse(raw); err != nil {
 		return &problem{status: 400, message: "The body of the request is not valid JSON: " + err.Error()}
@@ -105,13 +102,12 @@ func (r *request) parse(raw []byte, rt route, query url.Values) *problem {
 
 func (r *request) systemText() string { return strings.Join(r.system, "\n") }
 
-// toolNames returns the names of the tools on offer, in their order.
+// toolNames returns the names of the offered tools, in the order of the request.
 func (r *request) toolNames() []string {
 	return lists.Map(r.tools, func(t offer) string { return t.name })
 }
 
-// lastRun joins the texts of the last run of items with the given role that
-// ends before item end.
+// lastRun joins, with line breaks, the texts of the last run of items with the given role that ends before item end.
 func (r *request) lastRun(who role, end int) string {
 	for end > 0 && r.items[end-1].role != who {
 		end--
@@ -123,7 +119,7 @@ func (r *request) lastRun(who role, end int) string {
 	return strings.Join(lists.Map(r.items[from:end], func(it item) string { return it.text }), "\n")
 }
 
-// results returns the tool results since the last reply of the model.
+// results returns the texts of the tool results after the model's last reply.
 func (r *request) results() (texts []string) {
 	for _, it := range r.items {
 		switch it.role {
@@ -136,8 +132,7 @@ func (r *request) results() (texts []string) {
 	return texts
 }
 
-// stepsAfter counts the replies of the model from item i on. Adjacent items of
-// the model are one reply.
+// stepsAfter counts the model's replies from item i on. Adjacent items of the model count as one reply.
 func (r *request) stepsAfter(i int) int {
 	n, in := 0, false
 	for _, it := range r.items[i:] {
@@ -149,9 +144,8 @@ func (r *request) stepsAfter(i int) int {
 	return n
 }
 
-// turns returns the number of the user's turns, and the item where the newest
-// begins. A turn is a run of items between two replies of the model that holds no
-// tool result.
+// turns returns the number of the user's turns, and the index of the item with which the newest turn begins. A turn
+// is a run of items between two replies of the model that contains text of the user and no tool result.
 func (r *request) turns() (n, last int) {
 	for i := 0; i < len(r.items); {
 		from, user, result := i, false, false
@@ -169,10 +163,10 @@ func (r *request) turns() (n, last int) {
 	return n, last
 }
 
-// problem is an error that the server answers in the form of the API.
+// problem is an error that the server sends in the API's form.
 type problem struct {
 	status  int
-	kind    string // "" derives it from the status
+	kind    string // the API's name for the error; "" derives it from the status
 	code    string
 	message string
 }

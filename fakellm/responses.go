@@ -14,7 +14,7 @@ import (
 // OpenAIResponses is the name of OpenAI's Responses API.
 const OpenAIResponses = "openai-responses"
 
-// responses is OpenAI's Responses API.
+// responses implements the wire format of OpenAI's Responses API.
 type responses struct{ openai }
 
 func (responses) name() string { return OpenAIResponses }
@@ -53,7 +53,7 @@ func (responses) endpoint(path string) (route, bool) {
 	return route{task: taskGenerate}, path == "/responses"
 }
 
-// offers reads tools. The names of tools in a namespace get its name as prefix.
+// offers reads the offered tools. The name of a tool in a namespace gets the namespace's name as a prefix.
 func (r *request) offers(tools wire.Value, prefix string) {
 	for t := range tools.Items() {
 		name := t.Get("name").Str()
@@ -68,7 +68,7 @@ func (r *request) offers(tools wire.Value, prefix string) {
 	}
 }
 
-// input reads one item of the input.
+// input adds one item of the request's input to the conversation.
 func (r *request) input(it wire.Value) {
 	kind := it.Get("type").Str()
 	switch {
@@ -82,7 +82,7 @@ func (r *request) input(it wire.Value) {
 		default:
 			r.add(roleUser, content)
 		}
-	case kind == "agent_message": // a message of another agent, which this model reads whole
+	case kind == "agent_message": // a message from another agent, all of which the model reads
 		text := ""
 		for part := range it.Get("content").Items() {
 			text += part.Get("text").Str() + part.Get("encrypted_content").Str()
@@ -92,25 +92,23 @@ func (r *request) input(it wire.Value) {
 		r.addResult(it.Get("call_id").Str(), joined(it.Get("output")))
 	case strings.HasSuffix(kind, "_call") && it.Get("call_id").Exists():
 		r.addCall(it.Get("call_id").Str(), it.Get("name").Str(), it.Get("arguments").Str()+it.Get("input").Str())
-	case strings.HasSuffix(kind, "_call"): // of a tool of the provider's
+	case strings.HasSuffix(kind, "_call"): // a call of one of the provider's tools
 		r.add(roleModel, "")
 	case kind == "reasoning":
-		// Reasoning alone is not a reply: if the reply was cut off there, the
-		// agent asks again.
+		// Reasoning alone is not a reply: if the previous reply was cut off after its reasoning, the agent sends the
+		// request again.
 	case kind == "additional_tools":
 		r.offers(it.Get("tools"), "")
 	}
 }
 
-// chains keeps the responses that a request may continue, each with the whole
-// conversation up to it.
+// chains stores the conversations that a later request may continue, by the id of the last response in each.
 type chains struct {
 	mu    sync.Mutex
 	items map[string][]item
 }
 
-// goOn puts the conversation up to previous_response_id before the items of the
-// request.
+// goOn inserts the conversation that ends with previous_response_id before the items of the request.
 func (c *chains) goOn(r *request) *problem {
 	if r.previous == "" {
 		return nil
@@ -126,7 +124,7 @@ func (c *chains) goOn(r *request) *problem {
 	return nil
 }
 
-// keep remembers a response and its tool calls for requests that continue it.
+// keep stores the conversation including a response and its tool calls, for requests that continue it.
 func (c *chains) keep(r *request, id string, calls ...item) {
 	items := slices.Concat(r.items, []item{{role: roleModel}}, calls)
 	c.mu.Lock()
@@ -191,20 +189,20 @@ func (r responses) readBody(h *said, v wire.Value) {
 	r.readEnd(h, v)
 }
 
-// responsesEncoder writes answers of the Responses API. Adjacent texts and
-// refusals are parts of one message.
+// responsesEncoder writes answers in the format of the Responses API. Adjacent texts and refusals are parts of one
+// message.
 type responsesEncoder struct {
 	r   *request
 	a   *answer
 	seq int
-	at  []int // the output index of each block that was begun
-	n   int   // output items begun
+	at  []int // output index of each block that has begun
+	n   int   // number of output items that have begun
 	around
 }
 
 func (*responsesEncoder) contentType() string { return sse }
 
-// begin appends the beginning of an event: its name, type and number.
+// begin appends the beginning of an event: its name, type and sequence number.
 func (e *responsesEncoder) begin(b []byte, name string) []byte {
 	b = append(append(append(b, "event: "...), name...), "\ndata: {\"type\":\""...)
 	b = append(append(b, name...), `","sequence_number":`...)
@@ -212,7 +210,7 @@ func (e *responsesEncoder) begin(b []byte, name string) []byte {
 	return strconv.AppendInt(b, int64(e.seq-1), 10)
 }
 
-// named appends an event. rest is a template of the members after its number.
+// named appends an event. rest is a template of the members after the sequence number.
 func (e *responsesEncoder) named(b []byte, name, rest string, values ...any) []byte {
 	return append(template(e.begin(b, name), rest, values...), "}\n\n"...)
 }
@@ -228,8 +226,7 @@ func (e *responsesEncoder) state(b []byte, event, status string, failure *proble
 		func(b []byte) []byte { return e.response(b, status, failure) })
 }
 
-// response appends a response object. Its output is complete only after the
-// response ended.
+// response appends a response object. Its member "output" is complete only after the response has ended.
 func (e *responsesEncoder) response(b []byte, status string, failure *problem) []byte {
 	var reported, incomplete, usage any
 	if failure != nil {
@@ -275,7 +272,7 @@ func (e *responsesEncoder) itemID(bl *block) string {
 	return prefix + e.a.id + "i" + strconv.Itoa(bl.message+1)
 }
 
-// item renders an output item, begun or complete.
+// item renders an output item. If full is false, it renders the item as just begun, without content.
 func (e *responsesEncoder) item(bl *block, full bool) object {
 	text, status := "", "in_progress"
 	if full {
@@ -305,7 +302,7 @@ func (e *responsesEncoder) item(bl *block, full bool) object {
 		{"content", content}}
 }
 
-// contentPart renders a content part, or a part of a reasoning summary.
+// contentPart renders a content part of a message, or a part of a reasoning summary.
 func contentPart(bl *block, text string) object {
 	switch bl.kind {
 	case StepThinking:
@@ -316,7 +313,7 @@ func contentPart(bl *block, text string) object {
 	return object{{"type", "output_text"}, {"annotations", []any{}}, {"logprobs", []any{}}, {"text", text}}
 }
 
-// ref renders the members that name the item and part an event belongs to.
+// ref renders the members that identify the item and the part to which an event belongs.
 func (e *responsesEncoder) ref(bl *block) json.RawMessage {
 	b := template(nil, `,"item_id":?,"output_index":?`, e.itemID(bl), e.at[bl.message])
 	switch bl.kind {
@@ -354,8 +351,8 @@ func partEvent(kind StepKind) string {
 	return "response.content_part"
 }
 
-// deltaEvent returns the name, without .delta or .done, of the events that carry a block's
-// content. whole is the member of the .done event that holds all of the content.
+// deltaEvent returns the name of the events with a block's content, without the ending .delta or .done. whole is the
+// name of the member of the .done event that contains the complete content.
 func deltaEvent(bl *block) (name, whole string) {
 	switch {
 	case bl.kind == StepThinking:
@@ -377,7 +374,7 @@ func (e *responsesEncoder) piece(b []byte, bl *block, s string) []byte {
 	})
 }
 
-// logprobs renders the logprobs member that events of a text have.
+// logprobs renders the member logprobs for events of a text, and nothing for other blocks.
 func logprobs(bl *block) json.RawMessage {
 	if bl.kind == StepText {
 		return json.RawMessage(`,"logprobs":[]`)
@@ -401,8 +398,8 @@ func (e *responsesEncoder) end(b []byte, bl *block) []byte {
 	return e.wrap(b, "response.output_item.done", bl, true)
 }
 
-// status returns how the response ends. A refusal with text is a complete
-// response; a refusal without text is a filtered one.
+// status returns the final status of the response. A refusal with a text is "completed"; a refusal without a text is
+// "incomplete", as after a content filter.
 func (e *responsesEncoder) status() string {
 	inWords := slices.ContainsFunc(e.a.blocks, func(bl block) bool { return bl.kind == StepRefusal })
 	if e.a.stop == StopLength || e.a.stop == StopRefusal && !inWords {

@@ -8,7 +8,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// task is the purpose of a request: generating an answer, counting tokens and so on.
+// task is the purpose of a request, such as generating an answer or counting tokens.
 type task uint8
 
 const (
@@ -19,17 +19,17 @@ const (
 	taskUnknown
 )
 
-// route is the meaning of the method and path of a request.
+// route is the meaning of a request's method and path.
 type route struct {
 	task   task
 	format format
-	model  string // in the path
-	stream bool   // the path says so
+	model  string // the model in the path; "" if there is none
+	stream bool   // the path asks for a stream
 	run    string
 }
 
-// findRoute reads a path: an optional /run/NAME, an optional API name and
-// version, and the endpoint. Agents that share a server have different NAMEs.
+// findRoute reads a path: an optional /run/NAME, an optional API name and version, and the endpoint. Agents that
+// share a server use different NAMEs.
 func findRoute(r *http.Request) route {
 	rt := route{task: taskUnknown}
 	path := r.URL.Path
@@ -67,8 +67,8 @@ func findRoute(r *http.Request) route {
 	return rt
 }
 
-// guessFormat returns the wire format of the answer for an endpoint that several
-// APIs have.
+// guessFormat returns the wire format for an endpoint that several APIs have. It looks at the API name, the version,
+// the path and the headers.
 func guessFormat(r *http.Request, api, version, path string) format {
 	switch {
 	case api == "openai":
@@ -81,12 +81,12 @@ func guessFormat(r *http.Request, api, version, path string) format {
 	return chat{}
 }
 
-// exists reports whether the script has a model of that name.
+// exists reports whether the script allows a model name. A script without models allows every name.
 func (s *Server) exists(model string) bool {
 	return len(s.cfg.Script.Models) == 0 || slices.Contains(s.cfg.Script.Models, strings.TrimPrefix(model, "models/"))
 }
 
-// models returns the names for a list of models.
+// models returns the names for the response to a request for the list of models.
 func (s *Server) models() []string {
 	if len(s.cfg.Script.Models) > 0 {
 		return s.cfg.Script.Models
@@ -99,8 +99,7 @@ func (s *Server) modelList(f format) []byte {
 	return appendJSON(nil, f.models(lists.Map(names, func(name string) any { return f.model(name) }), names))
 }
 
-// tokens answers a request to count tokens: one token for every four bytes of
-// text.
+// tokens returns the response to a request to count tokens. It counts one token for every four bytes of text.
 func tokens(f format, r *request) []byte {
 	n := len(r.systemText())
 	for _, it := range r.items {

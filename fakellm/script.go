@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Script holds the model's replies. ParseScript returns it; nothing changes it
-// afterwards, so many servers may share it.
+// Script contains the model's replies. ParseScript and NewScript create it. It does not change afterwards, so many
+// servers may share it.
 type Script struct {
-	// Name is the file name as the caller gave it, for messages.
+	// Name is the file name as the caller gave it. Messages show it.
 	Name string
-	// Turns are the replies to each prompt, in the order of the prompts.
+	// Turns contains the replies to each prompt, in the order of the prompts.
 	Turns []Turn
-	// Lanes answer requests that are not part of the conversation.
+	// Lanes answers the requests that are not part of the conversation.
 	Lanes []Lane
-	// Models are the models that exist; empty means that every model exists.
+	// Models lists the model names that exist; empty means that every name exists.
 	Models []string
-	// APIKey is the only key the server accepts; "" accepts any well-formed key.
+	// APIKey is the only key that the server accepts; "" accepts any well-formed key.
 	APIKey string
 	// Lenient makes the server answer conversations that the real API would
 	// refuse.
 	Lenient bool
-	// Delay slows every reply that sets no delay.
+	// Delay slows down every reply that sets no delay.
 	Delay Delay
 
 	gates []string
@@ -33,7 +33,7 @@ type Script struct {
 // Gates returns the names of all gates of the script, sorted.
 func (s *Script) Gates() []string { return append([]string(nil), s.gates...) }
 
-// Calls yields the tool calls of the script as texts, with their lines.
+// Calls yields a text for each tool call of the script, with the call's line in the script.
 func (s *Script) Calls() iter.Seq2[int, string] {
 	return func(yield func(int, string) bool) {
 		for _, t := range s.Turns {
@@ -54,57 +54,54 @@ func (s *Script) Calls() iter.Seq2[int, string] {
 	}
 }
 
-// Turn holds the model's replies after one prompt, one Reply for each request.
+// Turn contains the model's replies after one prompt, one Reply for each request.
 type Turn struct {
-	// Prompt is text that tells this turn's prompt from others. A server needs it
-	// only if no caller registers prompts.
+	// Prompt is a text by which the server recognises this turn's prompt. It is needed only if no caller registers
+	// prompts.
 	Prompt  string
 	Replies []Reply
 }
 
-// Reply is the model's reply to one request. A reply with Alternatives has no
-// steps: the first alternative whose guard holds is used.
+// Reply is the model's reply to one request. A reply with Alternatives has no Steps. The server uses the first
+// alternative whose guard holds.
 type Reply struct {
 	When         Guard
 	Steps        []Step
 	Alternatives []Reply
-	// Must makes it a finding if no request gets this reply.
+	// Must causes a finding if no request gets this reply.
 	Must bool
 	// Line is the line where the reply begins in the script, from 1.
 	Line int
 }
 
-// Lane recognises requests that are not part of the conversation, and answers
-// them.
+// Lane recognises and answers requests that are not part of the conversation.
 type Lane struct {
 	Name string
 	When Guard
-	// Main says that matching requests belong to the conversation after all, so
-	// that no later lane takes them.
+	// Main is true if matching requests belong to the conversation after all, so that no later lane answers them.
 	Main  bool
 	Reply Reply
 }
 
-// Names of the built-in lanes. A script or a profile that defines a lane of the
-// same name replaces its reply, or turns the lane off with Main.
+// Names of the built-in lanes. A script or a profile can define a lane with the same name. That lane replaces the
+// built-in reply or, if Main is set, turns the built-in lane off.
 const (
 	LaneMain    = "main"
-	LaneSchema  = "schema"   // wants JSON of a schema: gets the smallest that fits
-	LaneNoTools = "no-tools" // offers no tools: gets a short text
-	LaneAfter   = "after"    // a step beyond the turn's replies
+	LaneSchema  = "schema"   // the request has a JSON schema: smallest JSON that fits
+	LaneNoTools = "no-tools" // the request offers no tools: short text
+	LaneAfter   = "after"    // the turn has no further reply: short text
 )
 
 var builtIn = []string{LaneSchema, LaneNoTools, LaneAfter}
 
-// Guard is a set of conditions that must all hold. The empty guard holds.
+// Guard is a set of conditions that must all be true. The empty guard is always true.
 type Guard []Condition
 
-// Condition compares one field of a request.
+// Condition compares one field of a request with a pattern or a value.
 type Condition struct {
-	// Field is one of user, prompt, result, system, model, wire, path, tool,
-	// body, tools, schema, stream.
+	// Field is one of user, prompt, result, system, model, wire, path, tool, body, tools, schema and stream.
 	Field string
-	// Pattern must match the field; nil compares with Value.
+	// Pattern must match the field. If it is nil, the field must equal Value.
 	Pattern *regexp.Regexp
 	Value   string
 	// Negate inverts the condition (the operator !~).
@@ -126,34 +123,32 @@ const (
 	StepUsage
 	StepStop
 	StepFail
-	StepWhole // the reply comes in one event, if the format has such an event
+	StepWhole // the reply is sent in one event, if the format has such an event
 )
 
-// Step is one step of a reply.
+// Step is one step of a reply. The fields that apply depend on Kind.
 type Step struct {
 	Kind StepKind
-	// Chunks are the pieces of a text, of thinking or of raw tool arguments.
+	// Chunks are the pieces of a text, of a thinking block or of raw tool arguments.
 	Chunks []string
-	// Late says that a text comes in no chunk, but whole in the last event that can hold it.
+	// Late makes a text arrive only at the end: no chunk contains it, but the last event that can contain it does.
 	Late bool
-	// Part says that a text begins a new part of the message, in formats whose
-	// messages have parts.
+	// Part makes a text begin a new part of the message, in formats whose messages have parts.
 	Part bool
-	// Tool is the name of a neutral tool or of one of the agent's own tools.
+	// Tool is the name of a neutral tool or of one of the agent's tools.
 	Tool string
-	// Args are the arguments of the tool, in the order of the script.
+	// Args contains the tool's arguments, in the order of the script.
 	Args object
-	// Raw says that Chunks are the arguments exactly as they are sent.
+	// Raw is true if Chunks are the tool's arguments exactly as they are sent.
 	Raw bool
-	// Pieces is the number of pieces the arguments are split into; 0 means 1.
+	// Pieces is the number of pieces into which the arguments are split; 0 means 1.
 	Pieces int
-	// Gate is the name of a gate. In a tool step, the gate lies inside the
-	// arguments, after GateAt characters (0: in the middle).
+	// Gate is the name of a gate. In a tool step, the gate is inside the arguments, after GateAt characters (0: in
+	// the middle).
 	Gate   string
 	GateAt int
-	// CallID is the id of the call in Chat Completions, after "call_". Many kinds
-	// of servers speak that format, and some restart their ids in each reply. ""
-	// makes an id that no other call has, as in the other formats.
+	// CallID is the call's id in Chat Completions, without the prefix "call_". Scripts set it to imitate servers of
+	// that format that restart their ids in each reply. "" creates a unique id. Other wire formats ignore CallID.
 	CallID string
 	Pause  Span
 	Delay  Delay
@@ -163,10 +158,10 @@ type Step struct {
 	Line   int
 }
 
-// Stop is why the model stopped.
+// Stop is the reason why the model stopped.
 type Stop string
 
-// The reasons to stop. StopAuto means tool after a tool call, else end.
+// The reasons to stop. StopAuto means StopTool after a tool call, and StopEnd otherwise.
 const (
 	StopAuto    Stop = ""
 	StopEnd     Stop = "end"
@@ -175,7 +170,7 @@ const (
 	StopTool    Stop = "tool"
 )
 
-// Usage counts tokens. The default is 10 in and 5 out.
+// Usage contains token counts. The default is 10 input and 5 output tokens.
 type Usage struct {
 	Input     int `yaml:"input"`
 	Output    int `yaml:"output"`
@@ -183,8 +178,8 @@ type Usage struct {
 	Reasoning int `yaml:"reasoning"`
 }
 
-// Span is a duration or a range. From a range, each use takes one value that
-// depends only on the seed and the place.
+// Span is a duration or a range. If it is a range, each use takes a value from the range that depends only on the
+// seed and the place in the script.
 type Span struct{ Min, Max time.Duration }
 
 // Delay slows a reply down: TTFT before the first byte, PerChunk before each
@@ -194,45 +189,42 @@ type Delay struct {
 	PerChunk Span `yaml:"per_chunk"`
 }
 
-// Fail is a deliberate fault of the server. It is a step of a reply, and takes
-// effect when the server reaches that step.
+// Fail is a deliberate fault of the server. It is a step of a reply and takes effect when the server reaches that
+// step.
 type Fail struct {
-	// Status answers with an HTTP error or, once the answer has begun, with the
-	// API's error event.
+	// Status answers with this HTTP error status. Once the answer has begun, the server sends the API's error event
+	// instead.
 	Status        int
 	Type, Message string
-	// RetryAfter is sent as a header (seconds, rounded up) if HasRetryAfter is
-	// set.
+	// RetryAfter is sent as the Retry-After header (seconds, rounded up) if HasRetryAfter is set.
 	RetryAfter    time.Duration
 	HasRetryAfter bool
 	Headers       [][2]string
-	// Times is the number of requests of the same key that get the fault; 0: all.
+	// Times is the number of requests with the same key that get the fault; 0 means all requests.
 	Times int
-	// AfterChunks is the number of chunks that pass before the fault.
+	// AfterChunks is the number of chunks that are sent before the fault.
 	AfterChunks int
-	// Disconnect cuts the connection: "now", or "mid-chunk" inside the next
-	// event.
+	// Disconnect cuts the connection: "now" at once, "mid-chunk" inside the next event.
 	Disconnect string
-	// Hang stops the answer without ending it, until the client hangs up.
+	// Hang stops the answer without ending it, until the client disconnects.
 	Hang bool
-	// Malformed sends one event that is not JSON ("sse") or is JSON of an
-	// unknown shape ("shape"). Without streaming, it sends such a body.
+	// Malformed sends one invalid event: text that is not JSON ("sse") or JSON of an unknown shape ("shape"). If the
+	// answer is not streamed, its body is invalid in the same way.
 	Malformed string
-	// Truncate ends the body cleanly but too early: "body" inside the next
-	// event, "end" before the events that end a reply.
+	// Truncate ends the body too early but without an error: "body" inside the next event, "end" before the events
+	// that end a reply.
 	Truncate string
-	// ContentType replaces the header, Body the body.
+	// ContentType replaces the Content-Type header. Body replaces the body.
 	ContentType string
 	Body        *string
-	// Comment is sent as a comment line of the stream, like those that keep a
-	// connection open.
+	// Comment is sent as a comment line of the stream, like the comments with which servers keep a connection open.
 	Comment string
-	// Slow sends Slow.Bytes bytes, waits Slow.Every, and repeats.
+	// Slow sends Slow.Bytes bytes, then waits for Slow.Every, and repeats this.
 	Slow *Drip
 	Line int
 }
 
-// Drip is a rate: Bytes for each Every.
+// Drip is a rate: Bytes bytes per Every.
 type Drip struct {
 	Bytes int
 	Every time.Duration

@@ -29,13 +29,12 @@ type exchange struct {
 	session string
 	out     *sink
 	chunks  int
-	said    []spokenChunk // chunks without an entry yet
+	said    []spokenChunk // chunks that are not logged yet
 }
 
 var requests = sync.Pool{New: func() any { return new(request) }}
 
-// ServeHTTP answers one request. With it, a caller can put a Server behind its
-// own listener.
+// ServeHTTP answers one request. A caller can use it to serve a Server on a listener of its own.
 func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	s.mu.Lock()
 	select {
@@ -80,8 +79,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	}
 }
 
-// read reads the request and checks everything that does not depend on the
-// script.
+// read reads the request and makes all checks that do not depend on the script's replies.
 func (x *exchange) read() *problem {
 	s, f, r := x.s, x.route.format, x.request
 	if x.route.task == taskUnknown {
@@ -113,7 +111,7 @@ func (x *exchange) read() *problem {
 	return s.chains.goOn(r)
 }
 
-// body reads and decompresses the body, up to the limit.
+// body reads and decompresses the request's body. It fails if the body is larger than Config.MaxBody.
 func (x *exchange) body() ([]byte, *problem) {
 	limit := x.s.cfg.MaxBody
 	var in io.Reader = http.MaxBytesReader(x.out.w, x.http.Body, limit)
@@ -146,7 +144,7 @@ func (x *exchange) body() ([]byte, *problem) {
 	return raw, nil
 }
 
-// generate answers a model request.
+// generate answers a request for a model's answer.
 func (x *exchange) generate() {
 	s, r := x.s, x.request
 	s.mu.Lock()
@@ -189,7 +187,7 @@ func (x *exchange) event(k transcript.Kind, details ...member) {
 	x.s.event(k, x.session, append(object{{"n", x.n}}, details...))
 }
 
-// begin appends the request's entry.
+// begin appends the request's entry to the transcript, if there is one.
 func (x *exchange) begin(lane string, m match, body []byte) {
 	if x.s.cfg.Transcript == nil {
 		return
@@ -224,7 +222,8 @@ func (x *exchange) begin(lane string, m match, body []byte) {
 	x.event(transcript.ModelRequest, o...)
 }
 
-// oneLine returns a JSON text without line breaks, because an entry is one line.
+// oneLine returns a JSON text without line breaks, because a transcript entry is a single line. It returns null if
+// raw is not JSON.
 func oneLine(raw []byte) json.RawMessage {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return raw
@@ -261,8 +260,8 @@ func headers(h http.Header) object {
 	return o
 }
 
-// unmatched answers a request of the conversation that has no reply in the
-// script.
+// unmatched answers a request of the conversation for which the script has no reply. It sends an error with the
+// reason.
 func (x *exchange) unmatched(m match) {
 	x.event(transcript.ModelUnmatched, member{"why", m.why}, member{"closest", m.near}, member{"prompt", m.index},
 		member{"step", m.step}, member{"tools", len(x.request.tools)})
@@ -273,7 +272,7 @@ func (x *exchange) unmatched(m match) {
 	x.refuse(&problem{status: 400, code: "no_scripted_reply", message: message})
 }
 
-// refuse answers with an error in the form of the API.
+// refuse answers with an error in the API's form.
 func (x *exchange) refuse(p *problem, more ...member) {
 	if p.status == http.StatusRequestEntityTooLarge {
 		x.out.w.Header().Set("Connection", "close")
@@ -281,7 +280,7 @@ func (x *exchange) refuse(p *problem, more ...member) {
 	x.send(p.status, x.route.format.problem(p), "application/json", p.message, more...)
 }
 
-// reply sends a whole body.
+// reply sends a complete JSON body with status 200.
 func (x *exchange) reply(body []byte) { x.send(http.StatusOK, body, "application/json", "") }
 
 func (x *exchange) send(status int, body []byte, contentType, why string, more ...member) {

@@ -21,46 +21,46 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Prompt is a text the editor sends to the agent.
+// Prompt is a text that the editor sends to the agent.
 type Prompt struct {
-	Session string // ACP session id; "" until it is known
+	Session string // ACP session id; "" until the id is known
 	Name    string // the session's name in the scenario
-	Index   int    // among the prompts of the scenario, from 1
+	Index   int    // number among the scenario's prompts, from 1
 	Text    string
-	// Reply is the answer to the prompt if the script has no turn for it.
+	// Reply is the answer to the prompt, used if the script has no turn for it.
 	Reply string
 }
 
-// Config of a server. It must have Script or Improvise.
+// Config configures a server. Script or Improvise is required.
 type Config struct {
 	Script *Script
-	// Improvise, if set, returns the turn for a prompt when it arrives, instead
-	// of Script's turns. text is what the user said.
+	// Improvise, if set, returns the turn for a prompt when it arrives, instead of Script's turns. text is the user's
+	// text in the request.
 	Improvise func(text string) TurnNode
-	// Transcript gets an entry for everything that happens; nil keeps none.
+	// Transcript receives an entry for every event; nil keeps no transcript.
 	Transcript *transcript.Transcript
-	// Wire is the only wire format that the server answers; "" means all.
+	// Wire is the only wire format that the server accepts; "" accepts all.
 	Wire string
-	// Tools maps neutral tools to the agent's. If nil, the server learns them
-	// from the tools that a request offers.
+	// Tools maps neutral tools to the agent's tools. If nil, the server learns them from the tools that a request
+	// offers.
 	Tools map[string]Tool
 	// Lacking, if set, is called when the script calls a neutral tool that the request does not offer.
 	Lacking func()
-	// Lanes are the profile's lanes. The script's lanes are tried first.
+	// Lanes are the lanes of the agent's profile. The script's lanes take precedence.
 	Lanes []Lane
 	// Lenient makes the server answer conversations that the real API would
 	// refuse.
 	Lenient bool
 	Seed    int64
-	// Prompts are the scenario's prompts. Without prompts and without Begin, the
-	// number of the user's turns in a request selects the turn of the script.
+	// Prompts are the scenario's prompts. If there are no prompts, neither here nor from Begin, the number of the
+	// user's turns in a request selects the turn of the script.
 	Prompts []Prompt
-	// Listen is the address; "" means any free port on 127.0.0.1.
+	// Listen is the address to listen on; "" means any free port on 127.0.0.1.
 	Listen string
-	// MaxBody is the maximum size of a request in bytes; 0 means 32 MiB.
+	// MaxBody is the maximum size of a request body in bytes; 0 means 32 MiB.
 	MaxBody int64
-	// WriteTimeout is how long a client may leave one write unread before it
-	// is cut off; 0 means 30 s.
+	// WriteTimeout is the timeout of one write to a client. A client that does not read for longer is disconnected. 0
+	// means 30 s.
 	WriteTimeout time.Duration
 }
 
@@ -72,11 +72,11 @@ type Server struct {
 	closed   chan struct{}
 	handlers sync.WaitGroup
 	requests atomic.Int64
-	answers  sync.Pool // of *answer, for their memory
+	answers  sync.Pool // *answer values, to reuse their memory
 	chains   chains
 
 	mu      sync.Mutex
-	prompts []Prompt // prompts of the configuration
+	prompts []Prompt // the prompts of Config or of the script
 	begun   []Prompt
 	gates   map[string]*gate
 	faults  map[faultKey]int
@@ -92,8 +92,7 @@ type faultKey struct {
 	fault *Fail
 }
 
-// Start listens and serves until Close. It returns an error if the address cannot
-// be used.
+// Start starts a server that runs until Close. It returns an error if the address cannot be used.
 func Start(c Config) (*Server, error) {
 	c.Script = cmp.Or(c.Script, &Script{})
 	c.MaxBody = cmp.Or(c.MaxBody, 32<<20)
@@ -121,7 +120,7 @@ func Start(c Config) (*Server, error) {
 	return s, nil
 }
 
-// Close cuts all connections and waits until their handlers have ended.
+// Close closes all connections and waits until their handlers have ended. Further calls do nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	select {
@@ -137,18 +136,19 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Begin tells the server that the editor is about to send a prompt. From then on,
-// the server looks only for begun prompts in requests.
+// Begin tells the server that the editor is about to send a prompt. After the first call, the server looks in
+// requests only for the prompts that were passed to Begin.
 func (s *Server) Begin(p Prompt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Make a new slice, because requests that are being matched still use the old one.
+	// Create a new slice, because requests that are being matched still use the old one.
 	begun := make([]Prompt, 0, len(s.begun)+1)
 	begun = append(begun, lists.Where(s.begun, func(b Prompt) bool { return b.Index != p.Index })...)
 	s.begun = append(begun, p)
 }
 
-// known returns the prompts that a request can belong to.
+// known returns the prompts to which a request can belong: those passed to Begin or, if there are none, the
+// configured ones.
 func (s *Server) known() []Prompt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,9 +166,9 @@ func (s *Server) Learned() (wire string, tools map[string]string) {
 	return s.wire, maps.Clone(s.learned)
 }
 
-// Lacking returns the neutral tools that the script called although the agent
-// offered no such tool, sorted. The server sends such calls under the neutral
-// name. With Config.Tools it learns no tools and returns none.
+// Lacking returns, sorted, the neutral tools that the script called but the agent did not offer. The server sends
+// such calls under the neutral name. If Config.Tools is set, Lacking returns nothing, because the server then learns
+// no tools.
 func (s *Server) Lacking() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,19 +187,17 @@ func (s *Server) note(neutral, name string, offered bool) {
 	s.learned[neutral] = name
 }
 
-// Strange is a tool of Config.Tools that the agent did not offer its model when the
-// script called it.
+// Strange is a tool in Config.Tools that the agent did not offer to the model when the script called it.
 type Strange struct {
 	Neutral, Name string
-	// Like is the offered tool that does the same, judged by its name and
-	// arguments; "" if there is none. Offered are all offered tools, sorted.
+	// Like is an offered tool that seems to do the same, judging by its name and arguments; "" if there is none.
+	// Offered contains the names of all offered tools, sorted.
 	Like    string
 	Offered []string
 }
 
-// Strange lists the tools of Config.Tools that the script called and the agent
-// did not offer, sorted by the neutral name. It leaves out MCP tools: whether the
-// agent offers them depends on the server.
+// Strange lists the tools of Config.Tools that the script called and the agent did not offer, sorted by the neutral
+// name. MCP tools are left out, because it depends on the MCP server whether the agent offers them.
 func (s *Server) Strange() (list []Strange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -217,7 +215,7 @@ func (s *Server) noteStrange(neutral, name string, r *request) {
 	s.strange[neutral] = Strange{Neutral: neutral, Name: name, Like: like.name, Offered: offered}
 }
 
-// Finish appends an entry for each reply of the conversation that no request got.
+// Finish appends an entry for each reply of the script that no request got.
 func (s *Server) Finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -244,7 +242,7 @@ func (s *Server) wasUsed(r *Reply) bool {
 	return false
 }
 
-// faultApplies counts a fault for a key and reports whether it applies once more.
+// faultApplies counts one use of a fault for a key. It reports whether the fault applies to this request.
 func (s *Server) faultApplies(key string, f *Fail) bool {
 	if f.Times == 0 {
 		return true
@@ -263,7 +261,7 @@ func (s *Server) event(k transcript.Kind, session string, details object) transc
 	return s.cfg.Transcript.Events(0, transcript.Model, k, session, appendJSON(make([]byte, 0, 256), details))
 }
 
-// confidential reports whether a header must not be recorded.
+// confidential reports whether a header's value must not be recorded.
 func confidential(name string) bool {
 	switch strings.ToLower(name) {
 	case "authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie", "set-cookie",
@@ -273,7 +271,7 @@ func confidential(name string) bool {
 	return secret.Name(name)
 }
 
-// headerTimeout is how long a client may take to send the headers of a request.
+// headerTimeout is the time that a client has to send the headers of a request.
 const headerTimeout = 10 * time.Second
 
 // listening is an HTTP server with its own address.
@@ -293,17 +291,16 @@ func (s *listening) listen(address string, h http.Handler) (err error) {
 	return nil
 }
 
-// Serve accepts connections from an additional listener until Close, which
-// closes the listener. Each connection serves one request: if another server
-// gets that address later, a client that writes to an old connection cannot
-// tell its end from a failure.
+// Serve accepts connections from an additional listener until Close, which also closes the listener. From then on,
+// each connection serves only one request. With kept-alive connections, a client could later reuse a dead connection
+// after another server took over the address, and see a failure.
 func (s *listening) Serve(l net.Listener) {
 	s.http.SetKeepAlivesEnabled(false)
 	s.serve(l)
 }
 
 func (s *listening) serve(l net.Listener) {
-	s.serving.Go(func() { _ = s.http.Serve(l) }) // ends with ErrServerClosed in shut
+	s.serving.Go(func() { _ = s.http.Serve(l) }) // Serve returns ErrServerClosed after shut
 }
 
 // shut closes the server and its connections. what names the server in an error.
@@ -316,8 +313,7 @@ func (s *listening) shut(what string) error {
 	return nil
 }
 
-// URL returns the base of all paths, without a slash at its end.
+// URL returns the base URL of the server, without a slash at its end.
 func (s *listening) URL() string { return "http://" + s.listener.Addr().String() }
 
-// Port returns the TCP port.
 func (s *listening) Port() int { return s.listener.Addr().(*net.TCPAddr).Port }

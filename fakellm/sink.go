@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// sink buffers an answer on its way to the client. The buffer is flushed before
-// each wait and at the end, so that the client has everything sent so far.
+// sink buffers an answer on its way to the client. The buffer is flushed before each wait and at the end, so that the
+// client receives everything produced so far.
 type sink struct {
 	w       http.ResponseWriter
 	rc      *http.ResponseController
@@ -23,24 +23,24 @@ type sink struct {
 	status  int
 	stream  bool
 	slow    *Drip
-	leaving func() // called before bytes leave
+	leaving func() // called before bytes are sent
 }
 
-// errClosed says that the server was closed while it answered.
+// errClosed is the error if the server was closed during an answer.
 var errClosed = errors.New("the model server was closed")
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 16<<10); return &b }}
 
-// enough is the maximum number of bytes kept for one write.
+// enough is the number of bytes at which the buffer is written.
 const enough = 64 << 10
 
 func newSink(w http.ResponseWriter, ctx context.Context, closed <-chan struct{}, timeout time.Duration) *sink {
-	// No Date header, so that equal requests get equal bytes.
+	// Suppress the Date header, so that equal requests get equal bytes.
 	w.Header()["Date"] = nil
 	pooled := buffers.Get().(*[]byte)
 	rc := http.NewResponseController(w)
 	// Clear the write deadline of the previous answer.
-	_ = rc.SetWriteDeadline(time.Time{}) // fails only where there is none
+	_ = rc.SetWriteDeadline(time.Time{}) // fails only on connections without deadlines
 	return &sink{w: w, rc: rc, ctx: ctx, closed: closed, timeout: timeout, buf: (*pooled)[:0], pooled: pooled}
 }
 
@@ -52,7 +52,7 @@ func (k *sink) release() {
 	k.buf = nil
 }
 
-// begin writes the header; length is -1 for a stream.
+// begin writes the status and the headers. A length of -1 means that the body is streamed.
 func (k *sink) begin(status int, contentType string, length int) {
 	if k.begun {
 		return
@@ -65,7 +65,7 @@ func (k *sink) begin(status int, contentType string, length int) {
 	} else {
 		h.Set("Cache-Control", "no-cache")
 		h.Set("X-Accel-Buffering", "no")
-		h.Set("Transfer-Encoding", "chunked") // even if all fits into one write
+		h.Set("Transfer-Encoding", "chunked") // even if the body fits into one write
 	}
 	k.w.WriteHeader(status)
 }
@@ -98,19 +98,18 @@ func (k *sink) write(b []byte) error {
 	return nil
 }
 
-// put hands bytes to the HTTP server, which may keep them until the answer
-// ends.
+// put hands bytes to the HTTP server, which may buffer them until the answer ends.
 func (k *sink) put(b []byte) error {
 	k.leaving()
-	if err := k.ctx.Err(); err != nil || len(b) == 0 { // writing nothing would send a header, before it is known
+	if err := k.ctx.Err(); err != nil || len(b) == 0 { // an empty write would send the headers too early
 		return err
 	}
-	_ = k.rc.SetWriteDeadline(time.Now().Add(k.timeout)) // fails only where there is none
+	_ = k.rc.SetWriteDeadline(time.Now().Add(k.timeout)) // fails only on connections without deadlines
 	_, err := k.w.Write(b)
 	return err
 }
 
-// last writes the rest of an answer that ends here.
+// last writes the rest of a complete answer.
 func (k *sink) last() error {
 	if k.slow != nil {
 		return k.flush()
@@ -120,7 +119,7 @@ func (k *sink) last() error {
 	return err
 }
 
-// spill writes the buffer if it is full enough.
+// spill writes the buffer if it contains at least enough bytes.
 func (k *sink) spill() error {
 	if len(k.buf) < enough && k.slow == nil {
 		return nil
@@ -128,7 +127,7 @@ func (k *sink) spill() error {
 	return k.flush()
 }
 
-// wait sleeps for d. It returns an error if the client hangs up first.
+// wait sleeps for d. It returns an error if the client disconnects or the server is closed first.
 func (k *sink) wait(d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -138,8 +137,8 @@ func (k *sink) wait(d time.Duration) error {
 	return until(k, t.C)
 }
 
-// until waits for an event (nil: none), the client's hang-up, or the server's
-// close.
+// until waits for an event. It returns an error if the client disconnects or the server is closed first. A nil
+// channel means that no event will come.
 func until[T any](k *sink, event <-chan T) error {
 	select {
 	case <-event:
@@ -151,7 +150,7 @@ func until[T any](k *sink, event <-chan T) error {
 	}
 }
 
-// cut ends the connection at once, without the end of the body.
+// cut closes the connection at once, without ending the body.
 func (k *sink) cut() {
 	panic(http.ErrAbortHandler)
 }

@@ -13,27 +13,26 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Names of tools that the APIs accept.
+// Patterns of the tool names that the APIs accept.
 var (
 	shortName = lazy.Regexp(`^[a-zA-Z0-9_-]{1,64}$`)
 	longName  = lazy.Regexp(`^[a-zA-Z0-9_-]{1,128}$`)
 )
 
-// manners are the rules of one wire format's API for a conversation.
+// manners contains the rules of one API for the conversation in a request.
 type manners struct {
-	list    string // the member of a request that has the messages
-	message string // how it names a message by its index
-	// joined: adjacent messages of one role count as one. anywhere: the result of
-	// a call may come anywhere after it, else it must come right after it.
-	// counted: calls and results need no ids; only their number counts.
+	list    string // the member of a request with the messages
+	message string // format of the API's name for the message with an index
+	// joined means that adjacent messages of the same role count as one message. anywhere means that a call's result
+	// may come at any point after the call; otherwise it must follow directly. counted means that calls and results
+	// need no ids, and only their number must agree.
 	joined, anywhere, counted bool
-	tool                      *regexp.Regexp // names of tools; nil for any
-	topless                   bool           // the schema of a tool has no alternatives at its top
+	tool                      *regexp.Regexp // pattern of tool names; nil for any
+	topless                   bool           // a tool's schema must not have alternatives at its top
 }
 
-// refused returns the error with which the real API refuses the conversation, nil
-// if it accepts it. The rules are from public reports and the vendors'
-// documentation.
+// refused returns the error with which the real API would refuse the conversation, or nil if it would accept it. The
+// rules are from public reports and the vendors' documentation.
 func (r *request) refused(f format) *problem {
 	m := f.manners()
 	if why := cmp.Or(r.unpaired(m), r.badTool(m), r.badMessage(f, m)); why != "" {
@@ -42,8 +41,8 @@ func (r *request) refused(f format) *problem {
 	return nil
 }
 
-// unpaired describes a call without a result or a result without a call. It
-// returns "" if all are paired.
+// unpaired describes a call without a result or a result without a call. It returns "" if every call has a result and
+// every result a call.
 func (r *request) unpaired(m manners) string {
 	var open []item
 	lacks := func() string {
@@ -76,8 +75,7 @@ func (r *request) unpaired(m manners) string {
 	return ""
 }
 
-// badTool describes an offered tool that the API does not accept, "" if it
-// accepts them all.
+// badTool describes an offered tool that the API does not accept, or "" if the API accepts all of them.
 func (r *request) badTool(m manners) string {
 	names := map[string]bool{}
 	for i, t := range r.tools {
@@ -97,8 +95,8 @@ func (r *request) badTool(m manners) string {
 	return ""
 }
 
-// badMessage names the message that the API refuses, and the reason. It returns
-// "" if the API accepts all.
+// badMessage names the first message that the API refuses, and the reason. It returns "" if the API accepts all
+// messages.
 func (r *request) badMessage(f format, m manners) string {
 	list := r.body.Get(m.list)
 	i, last := 0, list.Len()-1
@@ -111,8 +109,8 @@ func (r *request) badMessage(f format, m manners) string {
 	return ""
 }
 
-// badImages calls badImage for the images in data URLs at a path of content
-// parts. It ignores other URLs.
+// badImages returns the result of badImage for the first bad image in the content. path is where each content part
+// has its image URL. URLs other than base64 data URLs are ignored.
 func badImages(content wire.Value, path string) string {
 	for part := range content.Items() {
 		kind, data, ok := strings.Cut(strings.TrimPrefix(part.Path(path).Str(), "data:"), ";base64,")
@@ -123,7 +121,7 @@ func badImages(content wire.Value, path string) string {
 	return ""
 }
 
-// badImage returns the reason why an API refuses an image, "" if it accepts it.
+// badImage returns the reason why an API refuses an image, or "" if the API accepts it.
 func badImage(mediaType, data string) string {
 	if !slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType) {
 		return fmt.Sprintf("images of type %q are not supported", mediaType)
@@ -164,7 +162,7 @@ func (a anthropic) refuses(m wire.Value, first, last bool) string {
 	switch {
 	case first && m.Get("role").Is("assistant"):
 		return "the first message must be of the role user"
-	case last && m.Get("role").Is("assistant"): // it may be empty
+	case last && m.Get("role").Is("assistant"): // the model's last message may be empty
 	case content.Kind() == wire.String && strings.TrimSpace(content.Str()) == "",
 		content.Kind() == wire.Array && content.Len() == 0:
 		return "the content must not be empty"

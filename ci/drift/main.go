@@ -1,5 +1,6 @@
-// Drift prints what differs between the official schemas that the tests use and the newest ones in the registry. For
-// each difference it names the table of protocol/acp/schema that it affects, and the entries of news.yaml about it.
+// Drift prints the differences between the official schemas that the tests use and the newest schemas in the
+// registry. Each difference comes with the table of protocol/acp/schema that it affects, and with the entries of
+// news.yaml about it.
 //
 //	go run ./ci/drift              # the pinned package and the newest one
 //	go run ./ci/drift OLD NEW      # two schemas, or two folders of the package
@@ -77,13 +78,13 @@ func ofPackages(older, newer string) string {
 	return b.String()
 }
 
-// stale returns a section about news.yaml if that names another pinned package than the tests use. Entries that the
-// new pinned schema contains must then be deleted.
+// stale returns a report section if news.yaml names another package as pinned than the tests use, and "" otherwise.
+// In that case, entries of news.yaml that the pinned schema now contains must be deleted.
 func stale(pinned string) string {
 	raw, err := os.ReadFile(filepath.Join(pinned, "package.json"))
 	var p struct{ Name, Version string }
 	if err != nil || json.Unmarshal(raw, &p) != nil {
-		return "" // a folder that is no package
+		return "" // not a package's folder
 	}
 	if told := schema.LatestNews().Pinned; !strings.HasPrefix(told, p.Name+" "+p.Version+" ") {
 		return fmt.Sprintf("## news.yaml\n\n- it pins %s, but the installed package is %s %s\n\n", told, p.Name, p.Version)
@@ -91,7 +92,7 @@ func stale(pinned string) string {
 	return ""
 }
 
-// told returns the features in news.yaml that touch a type, for a line of the report.
+// told returns the features in news.yaml that change a type, as text for a line of the report; "" if there are none.
 func told(version, typeName string) string {
 	var names []string
 	for _, f := range schema.LatestNews().Features {
@@ -108,7 +109,8 @@ func told(version, typeName string) string {
 	return " [news.yaml: " + strings.Join(names, "; ") + "]"
 }
 
-// ofFiles returns the differences between two schemas; tables is the folder of our tables, "" if there are none.
+// ofFiles returns the differences between two schema files. tables is the folder of this project's tables for the
+// schema, or "" if it has none.
 func ofFiles(older, newer, tables string) string {
 	ours := map[string]string{}
 	if tables != "" {
@@ -123,7 +125,7 @@ func ofFiles(older, newer, tables string) string {
 	})
 }
 
-// places returns the position of each type in our tables, by the type's name.
+// places returns the position (file:line) of each type in this project's tables, by the type's name.
 func places(tables fs.FS) map[string]string {
 	ours := map[string]string{}
 	for _, file := range must.Get(fs.Glob(tables, "*.txt")) {

@@ -11,11 +11,11 @@ import (
 	"github.com/acp-test/acp-test/ci/must"
 )
 
-// fact has the constraint that a schema sets at one place, and its description.
+// fact is the text of the constraint that a schema sets at one place of a type, and of the description there.
 type fact struct{ says, about string }
 
-// parts are the facts of a type by their place: "" is the type itself, ".name" a field,
-// "=value" a value or a variant.
+// parts maps the places of a type to their facts. The place "" is the type itself, ".name" a field, "=value" a value
+// or a variant.
 type parts map[string]fact
 
 type object = map[string]any
@@ -37,7 +37,7 @@ func read(file string) map[string]parts {
 	return all
 }
 
-// add adds the facts of a place and of those below it.
+// add records the facts of the place at and of all places below it.
 func (p parts) add(at string, s object) {
 	about, _ := s["description"].(string)
 	rest := maps.Clone(s)
@@ -88,7 +88,7 @@ func tag(variant object, i int) string {
 	return fmt.Sprint(i + 1)
 }
 
-// say describes a schema in a few words, without its fields and variants.
+// say describes a schema in a few words, without its fields, variants and description.
 func say(s object) string {
 	var words []string
 	for _, key := range slices.Sorted(maps.Keys(s)) {
@@ -108,7 +108,7 @@ func say(s object) string {
 		case "allOf", "anyOf", "oneOf":
 			words = append(words, each(v, " or "))
 		default:
-			text, _ := json.Marshal(v) // it was JSON
+			text, _ := json.Marshal(v) // v came from JSON, so no error is possible
 			words = append(words, key+" "+string(text))
 		}
 	}
@@ -131,7 +131,8 @@ func each(v any, between string) string {
 	return strings.Join(words, between)
 }
 
-// words describes the differences, one line per place, type by type. ours returns where our tables have a type.
+// words describes the differences, one line per place, type by type. ours returns a text with the type's position in
+// this project's tables.
 func words(was, is map[string]parts, ours func(typeName string) string) string {
 	var b strings.Builder
 	names := maps.Clone(is)
@@ -165,7 +166,7 @@ func differences(name string, was, is parts) (lines []string) {
 		_, before := was[parent]
 		_, after := is[parent]
 		if parent != "" && !(before && after) {
-			continue // its variant is told
+			continue // the difference of its variant is already in the list
 		}
 		what := "the type"
 		if at != "" {
@@ -185,7 +186,7 @@ func differences(name string, was, is parts) (lines []string) {
 	return lines
 }
 
-// above returns the variant that contains a place, "" if none does.
+// above returns the variant that contains a place, or "" if the place is not in a variant.
 func above(at string) string {
 	if i := strings.LastIndex(at, "."); i > 0 && strings.HasPrefix(at, "=") {
 		return at[:i]

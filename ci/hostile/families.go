@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// families returns agents that leave processes everywhere when they start, and send a long answer in their turn. The
-// test kills acp-test at a random moment of that.
+// families returns agents that start processes in many ways when they start, and then send a long answer in their
+// turn. The test kills acp-test at a random moment of the turn.
 func families() []mode {
 	family := func(name string, begin func(*agent)) mode {
 		return mode{name: "family-" + name, at: inTurn, do: func(a *agent) {
@@ -35,9 +35,9 @@ func families() []mode {
 	}
 }
 
-// editor runs a client. The first word is a family, whose processes the client leaves; the other words are the command
-// of an agent, which it starts and prompts over and over. With the word leaks the client instead sends all secrets to
-// the agent once.
+// editor runs a hostile client. The first word names a family: the client starts the processes of that family. The
+// other words are the command of an agent, which the client starts and prompts over and over. If the first word is
+// "leaks", the client instead sends all secrets to the agent once.
 func editor(words []string) {
 	for _, m := range families() {
 		if m.name == words[0] {

@@ -64,7 +64,8 @@ func files() []mode {
 	}
 }
 
-// evidence returns agents that attack the folder of reports, to which an agent of the same user can write.
+// evidence returns agents that attack the folder of reports. An agent that runs as the same user can write to that
+// folder.
 func evidence() []mode {
 	ruin := func(name string, s stage, do func()) mode {
 		return mode{name: "evidence-" + name, at: s, breaks: true, do: func(*agent) { do() }}

@@ -11,7 +11,8 @@ import (
 	"strings"
 )
 
-// pour writes the same bytes again and again, until the reader closes.
+// pour writes the same bytes again and again, until the reader closes the stream. Then the process exits with status
+// 1.
 func pour(to io.Writer, what string) {
 	block := []byte(strings.Repeat(what, 1+(64<<10)/len(what)))
 	for {
@@ -60,7 +61,7 @@ func floods() []mode {
 			}
 		}
 	}
-	deaf := func(a *agent) { // asks and never reads the answers
+	deaf := func(a *agent) { // sends requests and never reads the responses
 		for n := 0; ; n++ {
 			say(`{"jsonrpc":"2.0","id":"r%d","method":"_unknown","params":{}}`, n)
 		}
@@ -83,7 +84,7 @@ func floods() []mode {
 					`"agent_message_chunk","content":{"type":"text","text":"x"}}}}`, n)
 			}
 		}),
-		at([]stage{inTurn}, "findings", func(*agent) { // a different one each, a million of them
+		at([]stage{inTurn}, "findings", func(*agent) { // a million different findings
 			for n := range 1_000_000 {
 				update(fmt.Sprintf(`{"sessionUpdate":"tool_call_update","toolCallId":"c%d","status":"bad%d"}`, n, n))
 			}

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// attacks are texts that do harm where they are printed without escaping.
+// attacks are texts that do harm if a program prints them without escaping.
 var attacks = []struct{ name, text string }{
 	{"escape", "\x1b[2J\x1b[1;1H1 scenario: 1 pass\x1b]0;owned\x07"},
 	{"c1", "\u009b2J\u009d0;owned\u009c"},
@@ -31,7 +31,8 @@ var attacks = []struct{ name, text string }{
 	{"long", strings.Repeat("long ", 50_000)},
 }
 
-// injections returns agents that put each attack into every text that an agent can get printed.
+// injections returns one agent for each attack. The agent puts the attack's text into every message field and file
+// that acp-test may print.
 func injections() (all []mode) {
 	for _, x := range attacks {
 		all = append(all, mode{name: "inject-" + x.name, at: atInitialize, timeout: 10 * time.Second,
@@ -66,8 +67,8 @@ func injections() (all []mode) {
 	return all
 }
 
-// secrets returns agents that send a secret from the run's environment in all forms. The test looks for it in
-// everything that acp-test writes.
+// secrets returns agents that send a secret from the run's environment in all common encodings. The test looks for
+// the secret in everything that acp-test writes.
 func secrets() []mode {
 	spill := func(text string) func(*agent) {
 		return func(a *agent) {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Hostile is an agent that does one bad thing, which its argument names. The test next to it runs acp-test against
-// each and checks the outcome.
+// Hostile is an agent that misbehaves in one way. Its argument selects the misbehaviour. The test in this folder runs
+// acp-test against each variant and checks the outcome.
 package main
 
 import (
@@ -27,37 +27,37 @@ import (
 type stage string
 
 const (
-	atStart      stage = "start"      // nothing has been read
-	atInitialize stage = "initialize" // initialize has been read and not answered
+	atStart      stage = "start"      // nothing has been read yet
+	atInitialize stage = "initialize" // initialize has been read but not answered
 	atNew        stage = "new"
 	inTurn       stage = "turn"
 	afterTurn    stage = "after" // the turn is over
 	atEnd        stage = "end"   // the input is closed
 )
 
-// mode is one way to be hostile.
+// mode is one kind of hostile behaviour.
 type mode struct {
 	name string
 	at   stage
-	// do is called at the stage. It may never return.
+	// do is called when the agent reaches the stage. It may never return.
 	do func(a *agent)
-	// script are further lines of the scenario after the turn, and files of it.
+	// script is added to the scenario after the turn: further lines and files.
 	script string
 	// timeout is the scenario's timeout; 0 means 6 s.
 	timeout time.Duration
 	// flags are additional flags for acp-test.
 	flags []string
-	// breaks says that the mode destroys evidence: the run must report that, and may lack it.
+	// breaks marks a mode that destroys evidence. The run must report the loss, and the evidence may be missing.
 	breaks bool
 }
 
-// agent answers initialize, session/new and session/prompt, and turns hostile at its mode's stage.
+// agent answers initialize, session/new and session/prompt, and calls its mode's do when it reaches the mode's stage.
 type agent struct {
 	mode mode
 	in   *bufio.Reader
-	id   string // of the request that is to be answered
+	id   string // id of the request to answer
 	cwd  string
-	// answers replace the usual answers, by stage.
+	// answers replaces the usual results, by the stage of the request.
 	answers map[stage]string
 }
 
@@ -126,7 +126,8 @@ func (a *agent) serve() {
 	}
 }
 
-// received appends a line from acp-test to a file, if a test asks for that.
+// received appends a line from acp-test to the file that HOSTILE_RECEIVED names. If the variable is unset, it does
+// nothing.
 func received(line []byte) {
 	file := os.Getenv("HOSTILE_RECEIVED")
 	if file == "" {
@@ -146,10 +147,8 @@ func (a *agent) answer(s stage, usual string) {
 	say(`{"jsonrpc":"2.0","id":%s,"result":%s}`, a.id, usual)
 }
 
-// say writes a line.
 func say(format string, args ...any) { _, _ = fmt.Printf(format+"\n", args...) }
 
-// update sends a session/update.
 func update(body string) {
 	say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}`, body)
 }
@@ -163,7 +162,7 @@ func quote(s string) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ask sends a request and returns the line of its answer.
+// ask sends a request and returns the line with its response, or "" at end of file.
 func (a *agent) ask(id int, method, params string) string {
 	say(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`, id, method, params)
 	for {
@@ -181,7 +180,6 @@ func (a *agent) ask(id int, method, params string) string {
 	}
 }
 
-// askModel sends one request to the model server, as any agent does.
 func askModel() {
 	if answer, err := post(strings.NewReader(question), "Connection", "close"); err == nil {
 		_, _ = io.Copy(io.Discard, answer.Body)
@@ -189,11 +187,10 @@ func askModel() {
 	}
 }
 
-// question is the body of a request to the model server.
 const question = `{"model":"m","messages":[{"role":"user","content":"Say hello."}]}`
 
-// post sends a request to the model server. headers alternates between names and values; the header Host sets the host
-// of the request.
+// post sends a request to the model server. headers contains names and values in turn. A header named Host sets the
+// host of the request.
 func post(body io.Reader, headers ...string) (*http.Response, error) {
 	r, _ := http.NewRequest("POST", os.Getenv("ANTHROPIC_BASE_URL")+"/v1/chat/completions", body)
 	r.Header.Set("Authorization", "Bearer sk-test")
@@ -204,13 +201,14 @@ func post(body io.Reader, headers ...string) (*http.Response, error) {
 	return http.DefaultClient.Do(r)
 }
 
-// out returns the folder that acp-test writes to, which the test sets.
+// out returns acp-test's output folder. The test passes it in HOSTILE_OUT.
 func out() string { return os.Getenv("HOSTILE_OUT") }
 
-// artifact returns the path of the scenario's file in out.
+// artifact returns the path of a file that acp-test writes for the scenario.
 func artifact(name string) string { return filepath.Join(out(), "mode", name) }
 
-// parents returns the process ids of the keeper and of the harness.
+// parents returns the process ids of the keeper, which is this process's parent, and of the harness, which is the
+// keeper's parent.
 func parents() (keeper, harness int) {
 	keeper = os.Getppid()
 	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", keeper))
@@ -219,7 +217,7 @@ func parents() (keeper, harness int) {
 	return keeper, harness
 }
 
-// forever never returns, for an agent that no longer answers.
+// forever sleeps and never returns. Agents that stop answering call it.
 func forever() {
 	for {
 		time.Sleep(time.Hour)
@@ -231,7 +229,7 @@ func modes() []mode {
 		models(), isolated())
 }
 
-// at returns a mode for each stage.
+// at returns one mode for each stage, all with the same action.
 func at(stages []stage, name string, do func(a *agent)) (all []mode) {
 	return lists.Map(stages, func(s stage) mode { return mode{name: string(s) + "-" + name, at: s, do: do} })
 }
@@ -242,8 +240,8 @@ var (
 	every = []stage{atStart, atInitialize, atNew, inTurn, afterTurn, atEnd}
 )
 
-// bomb returns 1 GiB of zeros in compressed form, about a megabyte. It repeats one compressed block, so that creating
-// it is fast.
+// bomb returns about a megabyte of gzip data that unpacks to 1 GiB of zeros. It repeats one compressed block, which
+// is fast to create.
 func bomb() []byte {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)

@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// plant is one secret: a text that contains it, and the part of that text that must never be written.
+// plant is one secret: a text that contains it, and the part of that text that acp-test must never write.
 type plant struct{ name, text, secret string }
 
-// planted are environment variables of acp-test and the agent whose names mark them as secret. No value contains
-// another.
+// planted are environment variables of acp-test and the agent whose names mark them as secret. No value is a part of
+// another value.
 var planted = map[string]string{
 	"PLANT_ONE_API_KEY":     `one/pl4nt+ed"key\q1`,
 	"PLANT_TWO_TOKEN":       "two-pl4ntédë-tökén-q2",
@@ -26,7 +26,7 @@ var planted = map[string]string{
 	"PLANT_SIX_CREDENTIALS": "six:pl4nted:" + "0123456789abcdefghijklmnop-q6",
 }
 
-// plants returns secrets in all the forms in which programs write them.
+// plants returns the planted secrets in all the encodings in which programs write secrets.
 func plants() (all []plant) {
 	add := func(name, text, secret string) {
 		all = append(all, plant{name, fmt.Sprintf("it is %s indeed", text), secret})
@@ -43,8 +43,8 @@ func plants() (all []plant) {
 		for skip := range 3 {
 			for form, e := range map[string]*base64.Encoding{"base64": base64.StdEncoding, "base64url": base64.RawURLEncoding} {
 				text := e.EncodeToString([]byte("user"[:skip] + value + "host"))
-				// Only letters that depend on the value alone, and at least eight of them: fewer would occur by chance
-				// in any packed report.
+				// The secret is only the part of the encoded text that depends on the value alone, at least eight
+				// characters. A shorter part could occur by chance in any packed report.
 				add(fmt.Sprintf("%s %s at %d", name, form, skip), text, text[(8*skip+5)/6:8*(skip+len(value))/6])
 			}
 		}
@@ -94,7 +94,7 @@ func spilling(cwd string) (lines []string) {
 	return lines
 }
 
-// leaks returns an agent that sends all plants, everywhere it can.
+// leaks returns an agent that sends all plants through every channel it has.
 func leaks() []mode {
 	return []mode{{name: "leaks", at: inTurn, do: func(a *agent) {
 		for i, p := range plants() {

@@ -19,7 +19,7 @@ func start(attr *syscall.SysProcAttr, env []string, words ...string) {
 	_ = c.Start()
 }
 
-// leave returns a mode's action that starts n such processes.
+// leave returns a mode's action that starts n processes of this program and does not end them.
 func leave(n int, attr *syscall.SysProcAttr, env []string, words ...string) func(*agent) {
 	return func(*agent) {
 		for range n {
@@ -31,16 +31,16 @@ func leave(n int, attr *syscall.SysProcAttr, env []string, words ...string) func
 // daemon returns attributes that put a process into its own session.
 func daemon() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// helpers returns the programs of the agent's other processes, by name.
+// helpers returns the functions that the agent's other processes run, by name.
 func helpers() map[string]func([]string) {
 	return map[string]func([]string){
 		"sleep": func([]string) { signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT); forever() },
-		// chain starts its successor and ends itself.
+		// chain starts n successors and ends.
 		"chain": func(words []string) {
 			n, _ := strconv.Atoi(words[0])
 			leave(n, daemon(), []string{}, "chain", words[0])(nil)
 		},
-		"stopper": func([]string) { // ends nothing, but stops those above it again and again
+		"stopper": func([]string) { // keeps stopping its parent with SIGSTOP
 			for {
 				_ = syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 				time.Sleep(time.Millisecond)

@@ -19,7 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// requests returns agents that ask the editor for files that it must not give.
+// requests returns agents that ask the editor for files outside the workspace and for special files, which it must
+// refuse.
 func requests() []mode {
 	var all []mode
 	for name, path := range map[string]string{
@@ -31,7 +32,7 @@ func requests() []mode {
 	} {
 		for _, method := range []string{"fs/read_text_file", "fs/write_text_file"} {
 			if path == "$CWD/sparse" && method == "fs/write_text_file" {
-				continue // its own file
+				continue // the agent owns this file
 			}
 			all = append(all, mode{
 				name: "fs-" + strings.TrimSuffix(strings.TrimPrefix(method, "fs/"), "_text_file") + "-" + name, at: inTurn,
@@ -152,7 +153,7 @@ func models() []mode {
 		m("egress-endless", func(*agent) {
 			proxy, _ := url.Parse(os.Getenv("HTTP_PROXY"))
 			c := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), MaxIdleConnsPerHost: 4}}
-			for n := 0; ; n++ { // until the run ends it
+			for n := 0; ; n++ { // until the run ends this process
 				if r, err := c.Get(fmt.Sprintf("http://h%d.example/", n)); err == nil {
 					_, _ = io.Copy(io.Discard, r.Body)
 					r.Body.Close()
@@ -197,7 +198,7 @@ func isolated() []mode {
 			}
 		}),
 		m("chains-20", leave(20, daemon(), []string{}, "chain", "1")),
-		m("memory", func(*agent) { // of the file systems that are in it
+		m("memory", func(*agent) { // fills the file systems that are in memory
 			for _, dir := range []string{"/tmp", "/dev/shm"} {
 				f, err := os.Create(filepath.Join(dir, "x"))
 				if err == nil {

@@ -54,7 +54,7 @@ func ids() []mode {
 	return all
 }
 
-// values returns agents that answer with invalid values.
+// values returns agents that answer requests with invalid values.
 func values() []mode {
 	result := func(s stage, name, result string) mode {
 		return mode{name: string(s) + "-" + name, at: s, do: func(a *agent) { a.answers[s] = result }}

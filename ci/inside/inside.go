@@ -1,5 +1,5 @@
-// Package inside runs the reference agents within the test's process. Short runs spend most of their time on starting
-// a process, which this avoids.
+// Package inside runs the reference agents within the test's process. This saves the start of a process, which takes
+// most of the time of a short run.
 package inside
 
 import (
@@ -24,8 +24,8 @@ import (
 // Connecting is the type of Engine.Connect in package scenarios.
 type Connecting = func(context.Context, *transcript.Transcript, int, agents.Launch) (*transport.Agent, error)
 
-// Connect returns a function that connects to the agent of ACP without starting a process. The words after refagent in
-// the command line, and extra, are arguments of Configure.
+// Connect returns a function that connects to the ACP reference agent without starting a process. Configure gets the
+// words after "refagent" in the launch's command line, followed by extra.
 func Connect(extra ...string) Connecting {
 	return func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
 		o := refagent.Options{Getenv: Getenv(l)}
@@ -39,9 +39,9 @@ func Connect(extra ...string) Connecting {
 	}
 }
 
-// ConnectWeb returns a function that connects to the agent of AG-UI without starting a process. extra are arguments of
-// ConfigureWeb. accept is the Accept header of posts without one. dir is the agent's folder, "" for that of the
-// launch.
+// ConnectWeb returns a function that connects to the AG-UI reference agent without starting a process. extra are the
+// arguments of ConfigureWeb. accept is the Accept header for posts that set none. dir is the agent's folder; "" means
+// the launch's folder.
 func ConnectWeb(accept, dir string, extra ...string) Connecting {
 	return func(_ context.Context, t *transcript.Transcript, conn int, l agents.Launch) (*transport.Agent, error) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,8 +68,8 @@ func Getenv(l agents.Launch) func(name string) string {
 	return func(name string) string { return env[name] }
 }
 
-// Configure sets the fault of --fault and the liberties of --liberty on the agent of ACP, for the protocol of
-// --protocol. In args each flag is followed by its value.
+// Configure sets a fault (--fault) and liberties (--liberty) in the options of the ACP reference agent. --protocol
+// selects the protocol whose faults are used. In args, each flag is followed by its value.
 func Configure(o *refagent.Options, args ...string) error {
 	f, taken, err := take(faults.ACPv1, args)
 	if err == nil && f.Name != "" {
@@ -79,7 +79,7 @@ func Configure(o *refagent.Options, args ...string) error {
 	return err
 }
 
-// ConfigureWeb is Configure for the agent of AG-UI.
+// ConfigureWeb is like Configure, but for the AG-UI reference agent.
 func ConfigureWeb(o *webagent.Options, args ...string) error {
 	f, taken, err := take(faults.AGUI, args)
 	if err == nil && f.Name != "" {

@@ -1,5 +1,5 @@
-// Package must is for programs that end at their first error. An error becomes a panic, which Main prints and Try
-// returns; deferred calls run. Only the goroutine that runs Main or Try may use it.
+// Package must is for programs that end at their first error. An error becomes a panic, so deferred calls run. Main
+// prints the error, Try returns it. Do, Get and Fail may be called only on the goroutine that runs Main or Try.
 package must
 
 import (
@@ -9,20 +9,20 @@ import (
 
 type failure struct{ error }
 
-// Do ends the program if err is not nil.
+// Do ends the function that Main or Try runs, unless err is nil.
 func Do(err error) {
 	if err != nil {
 		panic(failure{err})
 	}
 }
 
-// Get returns v, or ends the program if err is not nil.
+// Get returns v. If err is not nil, it ends the function that Main or Try runs.
 func Get[T any](v T, err error) T {
 	Do(err)
 	return v
 }
 
-// Fail ends the program with an error formatted by fmt.Errorf.
+// Fail ends the function that Main or Try runs, with an error formatted by fmt.Errorf.
 func Fail(format string, args ...any) { Do(fmt.Errorf(format, args...)) }
 
 // Try runs a function and returns the error that ended it.
@@ -40,7 +40,8 @@ func Try(run func()) (err error) {
 	return nil
 }
 
-// Main runs a program. It prints an error after the program's name and exits with status.
+// Main calls run. If run ends with an error, Main prints the error after the program's name and exits with the
+// status.
 func Main(name string, status int, run func()) {
 	if err := Try(run); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)

@@ -1,5 +1,5 @@
-// Mutate changes one thing in good transcripts and prints how often acp-test check finds the change. Changes that
-// break a MUST have to be found as class fail. Legal changes must add no finding.
+// Mutate makes one change at a time to good transcripts and prints how often acp-test check finds the change. Changes
+// that break a MUST must be reported with class fail. Legal changes must add no finding.
 //
 //	acp-test run --out good && go run ./ci/mutate good
 package main
@@ -42,10 +42,10 @@ func main() {
 type good struct {
 	file string
 	log  []transcript.Entry
-	had  map[string]results.Verdict // the findings of the unchanged transcript
+	had  map[string]results.Verdict // verdicts of the unchanged transcript, by rule and point
 }
 
-// kind is one way to change a transcript. With told, a finding of any class counts.
+// kind is one kind of change to a transcript. If told is true, a finding of any class counts.
 type kind struct {
 	sabotage.Mutation
 	told bool
@@ -65,7 +65,7 @@ type site struct {
 	n int
 }
 
-// tally counts the changes of a kind that were drawn, and those that were found.
+// tally counts the changes of one kind: those that were made, and those that a rule found.
 type tally struct{ drawn, found int }
 
 func run(dir string, each int, seed uint64, least float64, show bool) {
@@ -90,7 +90,8 @@ func run(dir string, each int, seed uint64, least float64, show bool) {
 	}
 }
 
-// try draws places in good transcripts, changes each, and counts the changes that a rule finds.
+// try draws at most each places in the good transcripts, makes the change at each place, and counts the changes that
+// a rule finds.
 func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 	var sites []site
 	for i := range all {
@@ -124,7 +125,7 @@ func (k *kind) try(all []good, r *rand.Rand, each int, show bool) (t tally) {
 	return t
 }
 
-// play applies a mutation to a log. at is the first index at which the result differs, -1 if none does.
+// play applies a mutation to a log. at is the first index at which out differs from log, or -1 if they are equal.
 func play(p *mutation.Player, log []transcript.Entry) (out []transcript.Entry, at int) {
 	out = sabotage.Log(log, func(int) *mutation.Player { return p })
 	for i := range min(len(out), len(log)) {
@@ -156,7 +157,7 @@ func load(dir string) (all []good) {
 		for id, class := range classes {
 			g.had[id] = class
 			if class == results.Fail || class == results.Error {
-				return nil // a scenario that does wrong on purpose
+				return nil // the scenario provokes failures on purpose
 			}
 		}
 		all = append(all, g)
@@ -168,7 +169,7 @@ func load(dir string) (all []good) {
 	return all
 }
 
-// judged returns the worst class of each point that check finds about the agent.
+// judged returns the worst class of the findings about the agent, by rule and point.
 func judged(log []transcript.Entry) map[string]results.Verdict {
 	t := must.Get(sabotage.Rebuild(transcript.Header{}, acpframe.Classifier{}, log))
 	defer t.Close()

@@ -1,5 +1,5 @@
-// Package proof tests the faults of a reference agent: each must be found by what its file declares, and by nothing
-// else.
+// Package proof tests the faults of a reference agent. Exactly the rules and checks that the file of effects declares
+// for a fault must find it.
 package proof
 
 import (
@@ -19,26 +19,27 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Proof is the set of faults of one agent.
+// Proof is the set of faults of one reference agent, and how to run them.
 type Proof struct {
 	Faults map[string]faults.Effect
-	Names  []string // of the faults, in their order
-	// Engine returns an engine for the agent with a fault; "" is no fault.
+	Names  []string // the faults' names, in the order of their table
+	// Engine returns an engine that runs the agent with a fault; "" means no fault.
 	Engine func(fault string) *scenarios.Engine
-	// Scenarios are the scenarios in which faults are looked for. Fixed are the ids of those that run with every
-	// fault, so that a rule that reports too much is noticed.
+	// Scenarios are all scenarios that may show a fault. Fixed contains the ids of the scenarios that run with every
+	// fault, so that a rule with false findings is noticed.
 	Scenarios []*scenarios.Scenario
 	Fixed     []string
-	// File is the path of the faults' effects. AtOnce is how many faults are tried at a time.
+	// File is the path of the file with the faults' effects. AtOnce is the number of faults to run at the same time.
 	File   string
 	AtOnce int
 }
 
-// Least is how many faults each table has at least.
+// Least is the minimum number of faults in each table.
 const Least = 30
 
-// Prove runs each fault in the scenarios where it must be found, and returns the differences from the declared rules.
-// With a regular expression it instead measures the matching faults and writes the file.
+// Prove runs each fault in the scenarios where it must be found. The error lists the differences from the declared
+// effects. If measure is a regular expression instead of "", Prove measures the faults whose names match and writes
+// the file of effects.
 func (p *Proof) Prove(measure string) error {
 	if measure != "" {
 		which, err := regexp.Compile(measure)
@@ -63,14 +64,14 @@ func (p *Proof) Prove(measure string) error {
 	return errors.Join(wrong...)
 }
 
-// Red returns the rules, checks and scenarios that failed in a run, each with the scenarios in which they did. Errors
-// of this program are under the name Failed.
+// Red returns the rules, checks and goldens that failed in a run, each with the ids of the scenarios in which it
+// failed. Scenarios that ended with an error of this program are listed under the name Failed.
 func Red(outcomes []results.Result) map[string][]string {
 	found := map[string][]string{}
 	add := func(name, where string) { found[name] = append(found[name], where) }
 	for _, r := range outcomes {
 		for _, f := range r.Findings {
-			if f.Class != results.Inconclusive { // nobody can tell
+			if f.Class != results.Inconclusive { // inconclusive is no evidence
 				add(f.Rule, r.ID)
 			}
 		}
@@ -83,8 +84,8 @@ func Red(outcomes []results.Result) map[string][]string {
 			add(r.ID, r.ID)
 		}
 		if r.Golden != nil && r.Golden.Skipped != "" {
-			// The fault is that the agent omits something optional. Other differing goldens are found by rules and
-			// checks too.
+			// A golden counts only for a fault in which the agent omits something optional. Rules and checks find the
+			// other differences of goldens too.
 			add(r.ID+"#golden", r.ID)
 		}
 		if r.Verdict == results.Error {
@@ -94,10 +95,11 @@ func Red(outcomes []results.Result) map[string][]string {
 	return found
 }
 
-// Failed is the name in Red for scenarios without a verdict.
+// Failed is the key in Red's result for scenarios without a verdict.
 const Failed = "error"
 
-// Each calls do for each item of a list, atOnce at a time: most of the work is waiting.
+// Each calls do for each item of a list. At most atOnce calls run at the same time, because most of the work is
+// waiting.
 func Each[T any](list []T, atOnce int, do func(T)) {
 	slots := make(chan struct{}, atOnce)
 	var wait sync.WaitGroup
@@ -111,7 +113,7 @@ func Each[T any](list []T, atOnce int, do func(T)) {
 	wait.Wait()
 }
 
-// Untried returns the scenarios of a list that a run left out, because a run gives up after a few scenarios whose
+// Untried returns the scenarios of a list that a run did not try. A run gives up after a few scenarios in which the
 // agent did not start.
 func Untried(list []*scenarios.Scenario, outcomes []results.Result) []*scenarios.Scenario {
 	return slices.DeleteFunc(slices.Clone(list), func(s *scenarios.Scenario) bool {
@@ -121,7 +123,7 @@ func Untried(list []*scenarios.Scenario, outcomes []results.Result) []*scenarios
 	})
 }
 
-// Trial returns what fails when a fault runs in some scenarios and in the fixed ones, see Red.
+// Trial runs a fault in the scenarios ids and in the fixed ones. It returns the failures, as Red does.
 func (p *Proof) Trial(fault string, ids []string) map[string][]string {
 	list := p.chosen(ids)
 	found := map[string][]string{}
@@ -141,7 +143,8 @@ func (p *Proof) chosen(ids []string) []*scenarios.Scenario {
 	})
 }
 
-// wrong runs a fault in the scenarios where it must be found, and returns how the findings differ from those declared.
+// wrong runs a fault in its declared scenarios, and describes each difference between the findings and the declared
+// ones.
 func (p *Proof) wrong(fault string) (list []string) {
 	f := p.Faults[fault]
 	found, ran := p.Trial(fault, f.Scenarios), p.chosen(f.Scenarios)
@@ -169,8 +172,9 @@ func (p *Proof) wrong(fault string) (list []string) {
 	return list
 }
 
-// measure writes to the file what finds the faults whose names match: at most four scenarios in which they show, and
-// what failed in each of two runs there. It keeps the entries of other faults.
+// measure runs the faults whose names match and writes their effects to the file. For each fault, it records at most
+// four scenarios that show the fault, and the failures of two runs of these scenarios. The entries of other faults
+// stay as they are.
 func (p *Proof) measure(which *regexp.Regexp) error {
 	everywhere := lists.Map(p.Scenarios, func(s *scenarios.Scenario) string { return s.ID })
 	var mu sync.Mutex
@@ -192,8 +196,9 @@ func (p *Proof) measure(which *regexp.Regexp) error {
 	return os.WriteFile(p.File, faults.WriteEffects(string(older), p.Names, measured), 0o644)
 }
 
-// home returns up to four scenarios in which a fault shows. For each check, then each rule, that finds the fault, it
-// adds the first scenario unless a chosen one shows it too.
+// home returns up to four scenarios in which a fault shows. It goes through the checks, then the rules, that find the
+// fault. For each, it adds the first scenario with that failure, unless a scenario chosen before has the same
+// failure.
 func home(found map[string][]string) (ids []string) {
 	delete(found, Failed)
 	names := slices.SortedFunc(maps.Keys(found), func(a, b string) int {
@@ -212,7 +217,7 @@ func home(found map[string][]string) (ids []string) {
 	return ids
 }
 
-// twice returns the names in both a and b, and with a ? those in only one.
+// twice returns the names that are in both a and b, and, with a ? appended, the names that are in only one.
 func twice(a, b map[string][]string) (names []string) {
 	for name := range a {
 		if b[name] == nil {
@@ -229,8 +234,8 @@ func twice(a, b map[string][]string) (names []string) {
 	return names
 }
 
-// Part reports whether this run includes the i-th of many samples. With ACP_TEST_PART=2/3 it includes every third one
-// from the second on; without that variable, all.
+// Part reports whether this run includes the i-th of many samples. With ACP_TEST_PART=2/3, a run includes every third
+// sample, beginning with the second. If the variable is unset, a run includes all samples.
 func Part(i int) bool {
 	var part, of int
 	_, err := fmt.Sscanf(os.Getenv("ACP_TEST_PART"), "%d/%d", &part, &of)

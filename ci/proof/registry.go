@@ -10,7 +10,7 @@ import (
 	"github.com/acp-test/acp-test/scenarios"
 )
 
-// ChecksOf returns the checks of scenarios by the requirements that they name.
+// ChecksOf returns the ids of the scenarios' checks, by the requirement that a check names.
 func ChecksOf(list []*scenarios.Scenario) (map[string][]string, error) {
 	checks := map[string][]string{}
 	for _, s := range list {
@@ -40,7 +40,7 @@ func ChecksOf(list []*scenarios.Scenario) (map[string][]string, error) {
 	return checks, nil
 }
 
-// Bind replaces the checks in the bindings file of a protocol.
+// Bind rewrites the checks section of a protocol's bindings file.
 func Bind(set *rules.Set, checks map[string][]string, file string) error {
 	old, err := os.ReadFile(file)
 	if err != nil {
@@ -57,7 +57,7 @@ func Bind(set *rules.Set, checks map[string][]string, file string) error {
 	return os.WriteFile(file, []byte(out+"\n"+tail), 0o644)
 }
 
-// Unlike returns the differences between a protocol's bindings and the checks of scenarios.
+// Unlike returns the differences between the checks in a protocol's bindings and the checks in its scenarios.
 func Unlike(set *rules.Set, checks map[string][]string) (list []string) {
 	for _, q := range set.Requirements() {
 		if !slices.Equal(q.Checks, checks[q.ID]) {
@@ -74,8 +74,9 @@ func Unlike(set *rules.Set, checks map[string][]string) (list []string) {
 	return list
 }
 
-// Gaps returns the defects of a registry. Each requirement of level must or should, and those of more, must have a
-// rule, a check or a reason for having none. Each must be complete. Each point of class fail must be based on a must.
+// Gaps returns the defects of a registry. Every requirement of level must or should, and every requirement in more,
+// needs a rule, a check or a reason for having none. Every requirement needs a quote, a statement and a way to test
+// it. Every rule point of class fail needs a requirement of level must.
 func Gaps(set *rules.Set, more ...string) (list []string) {
 	for _, q := range set.Requirements() {
 		bound := len(q.Rules)+len(q.Checks) > 0

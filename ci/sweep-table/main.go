@@ -1,9 +1,10 @@
-// Sweep-table prints how many schedules a sweep needs until it first finds each fault, as the tables of
-// docs/sweeping.md.
+// Sweep-table prints the tables of docs/sweeping.md: for each fault, the number of schedules that a sweep tries until
+// it finds the fault.
 //
 //	go run ./ci/sweep-table [FLAGS] [FAULT…]
 //
-// Without names it looks for the races. The agent runs within this process, except for faults of the agent's process.
+// Without fault names, it sweeps for the faults that are races. The agent runs within this process, unless the fault
+// concerns the agent's own process.
 package main
 
 import (
@@ -36,7 +37,7 @@ import (
 	"github.com/acp-test/acp-test/sweep"
 )
 
-// search holds the settings of the search for faults.
+// search is the configuration of a search for faults.
 type search struct {
 	protocol
 	suites []string
@@ -47,11 +48,11 @@ type search struct {
 	points []string
 	choice sweep.Choice
 	lints  bool
-	// sessions is how many sessions are drawn instead of schedules; 0 sweeps.
+	// sessions is the number of random sessions to draw instead of sweeping schedules; 0 means to sweep.
 	sessions int
 }
 
-// protocol is a protocol, with what a search of its faults needs.
+// protocol is a protocol with the functions that a search for its faults needs.
 type protocol struct {
 	name, profile string
 	scenarios     func() *scenarios.Protocol
@@ -68,22 +69,22 @@ var protocols = []protocol{
 	}},
 }
 
-// choices are the ways to draw orders of acts.
+// choices maps the values of -choice to the ways of drawing an order of acts.
 var choices = map[string]sweep.Choice{"guided": sweep.Guided, "priority": sweep.ByPriority, "uniform": sweep.Uniformly}
 
 // first is the first finding of a sweep for one fault.
 type first struct {
-	number    int // of the schedule, from 1; 0 is none
+	number    int // number of the schedule, from 1; 0: nothing found
 	signature sweep.Signature
 	took      time.Duration
-	key       string // of the session
+	key       string // the session's key
 }
 
 func main() {
 	switch word := append(os.Args, "")[1]; word {
-	case "keeper": // of the folder for temporary files
+	case "keeper": // the keeper of the folder for temporary files
 		os.Exit(process.KeeperMain(os.Args[2:]))
-	case "canary": // the server of sessions
+	case "canary": // the MCP server of the sessions
 		os.Exit(canary.Main(context.Background(), os.Args[2:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 	case "refagent":
 		must.Main(word, 1, func() { agent(os.Args[2:]) })
@@ -144,21 +145,21 @@ func table() {
 	}
 }
 
-// drawn returns n faults that are drawn at random.
+// drawn returns n faults , drawn at random.
 func (s search) drawn(n int, seed uint64) (names []string) {
 	all := faults.All(s.name)
 	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:min(n, len(all))]
 	return lists.Map(chosen, func(i int) string { return all[i].Name })
 }
 
-// agent runs the reference agent, as a separate process.
+// agent runs the reference agent as the main function of a separate process.
 func agent(args []string) {
 	o := refagent.Options{In: os.Stdin, Out: os.Stdout, Getenv: os.Getenv}
 	must.Do(inside.Configure(&o, args...))
 	must.Do(refagent.Run(context.Background(), o))
 }
 
-// row returns a line of the table: the median finding of the seeds.
+// row returns one line of the table: of the sweeps with different seeds, the one with the median number of schedules.
 func (s search) row(name string, found []first) string {
 	last := max(s.max, s.sessions) + 1
 	slices.SortFunc(found, func(a, b first) int {
@@ -185,7 +186,8 @@ func (s search) row(name string, found []first) string {
 		f.signature.State, f.took.Round(time.Second))
 }
 
-// run sweeps an agent with one fault until it is found.
+// run sweeps an agent that has one fault, until a finding counts, and returns this finding. The name "none" means no
+// fault.
 func (s search) run(fault string, seed int64) first {
 	f, ok := faults.Find(s.name, fault)
 	if !ok && fault != "none" {
@@ -224,7 +226,7 @@ func (s search) run(fault string, seed int64) first {
 	return out
 }
 
-// search sweeps, or with sessions set, calibrates the agent and draws sessions for it.
+// search runs the sweep. If s.sessions is set, it instead calibrates the agent and draws sessions that fit the agent.
 func (s search) search(ctx context.Context, w *sweep.Sweeper) (sweep.Outcome, error) {
 	if s.sessions == 0 {
 		return w.Run(ctx, must.Get(s.scenarios().Shipped(s.suites...)))
@@ -237,7 +239,7 @@ func (s search) search(ctx context.Context, w *sweep.Sweeper) (sweep.Outcome, er
 	return w.Explore(ctx, g, nil)
 }
 
-// tell prints to stderr how many sessions ran for a fault, and their coverage.
+// tell prints to stderr , for a search that drew sessions, how many of them ran for a fault, and their coverage.
 func (s search) tell(fault string, swept sweep.Outcome) {
 	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
 		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs\n", fault, m.Explored, m.Skipped,
@@ -248,9 +250,10 @@ func (s search) tell(fault string, swept sweep.Outcome) {
 	}
 }
 
-// engine returns an engine that runs the agent with a fault in the folder dir. The zero value of f means no fault.
+// engine returns an engine that uses the folder dir to run the agent with a fault. The zero value of f means no
+// fault.
 func (s search) engine(dir string, f faults.Fault, seed int64) *scenarios.Engine {
-	self := must.Get(os.Executable()) // which the profile names; it is not started
+	self := must.Get(os.Executable()) // the profile needs the path; nothing starts it
 	profile := must.Get(agents.Shipped(s.profile))
 	var extra []string
 	if f.Name != "" {

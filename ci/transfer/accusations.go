@@ -10,17 +10,18 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Accusation is a false finding on an agent that was new to the suites.
+// Accusation is a false finding about an agent that the suites had not run against before.
 type Accusation struct {
 	Date    string // the day, as 2006-01-02
 	Agent   string
-	Found   string // the rule or the check
-	Because string // why it was false
-	Now     string // what was changed for all agents
-	Change  string // the commit of the change
+	Found   string // id of the rule or the check
+	Because string // why the finding was false
+	Now     string // what was changed so that no agent gets this finding
+	Change  string // commit of the change
 }
 
-// accused returns the false findings below the root of the repository, the latest first.
+// accused reads the false findings from ci/transfer/accusations.yaml, in the order of the file. root is the root of
+// the repository.
 func accused(root string) (all []Accusation) {
 	text := must.Get(os.ReadFile(filepath.Join(root, "ci/transfer/accusations.yaml")))
 	must.Do(yaml.UnmarshalWithOptions(text, &all, yaml.Strict()))

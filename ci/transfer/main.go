@@ -1,5 +1,5 @@
-// Transfer runs all suites on agents written by others, each run with one mistake, draws conversations for it, and
-// writes docs/transfer.md from the rows of batches.yaml.
+// Transfer measures the suites on agents written by others. It runs all suites, and conversations drawn at random, on
+// an agent with one mistake at a time. It writes docs/transfer.md from the rows of batches.yaml.
 //
 //	go run ./ci/transfer                        docs/transfer.md
 //	go run ./ci/transfer -run 4 -tool PROGRAM   runs batch 4 with a program, and prints rows for
@@ -75,7 +75,7 @@ func main() {
 	})
 }
 
-// run prints the rows of a batch.
+// run runs the agent with each fault of the batch and prints the rows.
 func (b Batch) run(list []Fault, runs func(out string, more ...string) results.Run) {
 	usual := map[string]causes{}
 	for _, f := range list {
@@ -94,15 +94,15 @@ func (b Batch) run(list []Fault, runs func(out string, more ...string) results.R
 	}
 }
 
-// played runs the program and returns its results, unless an earlier run left them. If the program dies without
-// results, it returns an empty run.
+// played runs the program and returns its results. If the folder out already contains results, it returns these. If
+// the program dies without results, it returns an empty run.
 func played(tool, out string, args ...string) (run results.Run) {
 	file := filepath.Join(out, "results.json")
 	if _, err := os.Stat(file); err != nil {
 		c := exec.Command(tool, append(args, "-q", "--out", out)...)
 		c.Stderr = os.Stderr
 		if err := c.Run(); c.ProcessState == nil {
-			must.Do(err) // it never ran
+			must.Do(err) // the program did not start
 		}
 	}
 	raw, err := os.ReadFile(file)
@@ -114,7 +114,7 @@ func played(tool, out string, args ...string) (run results.Run) {
 	return run
 }
 
-// causes are the causes that an agent shows without a fault, by id.
+// causes contains the causes that an agent shows without a fault, by id.
 type causes map[string]results.Cause
 
 func (all causes) add(run results.Run) {
@@ -125,8 +125,8 @@ func (all causes) add(run results.Run) {
 	}
 }
 
-// rowOf returns the row of a run. It counts the causes that the agent without a fault does not show, or not in that
-// scenario, and names those of the worst class.
+// rowOf returns the row of a run. It counts the causes that are new: the agent without a fault does not show them, or
+// only in other scenarios. The row names the new causes of the worst class.
 func rowOf(run results.Run, usual causes) *Row {
 	more := slices.DeleteFunc(slices.Clone(run.Causes), func(c results.Cause) bool {
 		before, was := usual[c.ID]
@@ -136,7 +136,7 @@ func rowOf(run results.Run, usual causes) *Row {
 		return was && c.Class <= before.Class && !elsewhere || c.Class < rules.Lint
 	})
 	slices.SortStableFunc(more, func(a, b results.Cause) int {
-		if a.Class == results.Error || b.Class == results.Error { // what failed says more than what could not run
+		if a.Class == results.Error || b.Class == results.Error { // failures are more informative than errors
 			return cmp.Compare(a.Class, b.Class)
 		}
 		return cmp.Compare(b.Class, a.Class)
@@ -154,39 +154,39 @@ func rowOf(run results.Run, usual causes) *Row {
 // Fault is a mistake in an agent that its environment variable FAULT turns on.
 type Fault struct {
 	Name   string `yaml:"name"`
-	What   string `yaml:"what"`   // what a user or an editor sees, and when
-	Source string `yaml:"source"` // the report or the requirement
+	What   string `yaml:"what"`   // what a user or an editor notices, and when
+	Source string `yaml:"source"` // the bug report or the requirement
 	Breaks string `yaml:"breaks"` // must, should or quality
-	Where  string `yaml:"where"`  // the function of the agent
+	Where  string `yaml:"where"`  // the agent's function with the mistake
 	Batch  int    `yaml:"batch"`
-	// Protocol is the one in which the mistake shows; "" is the profile's.
+	// Protocol is the protocol in which the mistake shows; "" means the profile's protocol.
 	Protocol string `yaml:"protocol,omitempty"`
 }
 
-// Batch is a group of faults and the result of its first run. The authors of the faults had seen neither scenarios nor
-// rules.
+// Batch is a group of faults and the results of the first run with each. The authors of the faults had not seen the
+// scenarios and rules.
 type Batch struct {
 	Batch int    `yaml:"batch"`
 	Agent string `yaml:"agent"`
-	// Faults is the commit that added the faults. Tool is the commit of the program in the first run.
+	// Faults is the commit that added the faults. Tool is the commit of acp-test in the first run.
 	Faults string          `yaml:"faults"`
 	Tool   string          `yaml:"tool"`
 	First  map[string]*Row `yaml:"first"`
 }
 
-// Row is the result of the first run for one fault. It leaves out the causes that the agent shows
-// without a fault.
+// Row is the result of the first run for one fault. Causes that the agent shows without a fault are not included.
 type Row struct {
-	// How is "named" if the right reason was found, "seen" if another one was, "missed" if none was.
+	// How is "named" if the findings give the right reason, "seen" if they give another reason, "missed" if there are
+	// no findings.
 	How string `yaml:"how"`
-	// Class is the worst class of the findings. By names the first causes of this class.
+	// Class is the worst class of the findings. By lists the first causes of this class.
 	Class   string   `yaml:"class,omitempty"`
 	By      []string `yaml:"by,omitempty,flow"`
-	Causes  int      `yaml:"causes"` // how many there were
+	Causes  int      `yaml:"causes"` // number of causes
 	Seconds int      `yaml:"seconds"`
 }
 
-// folder contains the data; the agents are in ci/agents.
+// folder contains the data files. The agents are in ci/agents.
 const folder = "ci/transfer"
 
 func load(root string) (batches []Batch, faults map[string][]Fault) {
@@ -211,7 +211,7 @@ func read(file string, into any) {
 	}
 }
 
-// of returns the faults of a batch.
+// of returns the faults that belong to the batch.
 func (b Batch) of(faults map[string][]Fault) (all []Fault) {
 	return lists.Where(faults[b.Agent], func(f Fault) bool { return f.Batch == b.Batch })
 }
@@ -232,7 +232,7 @@ than its first run, and that no row changes afterwards. "go run ./ci/transfer -r
 
 `
 
-// page returns docs/transfer.md without the false findings.
+// page returns docs/transfer.md without its section on false findings.
 func page(batches []Batch, faults map[string][]Fault) string {
 	var b strings.Builder
 	b.WriteString(intro)

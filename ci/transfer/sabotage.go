@@ -19,23 +19,23 @@ import (
 type Sabotaged struct {
 	Agent   string `yaml:"agent"`
 	Version string `yaml:"version"`
-	// Tool is the commit of the program.
+	// Tool is the commit of acp-test.
 	Tool string          `yaml:"tool"`
 	Rows map[string]*Row `yaml:"rows"`
 }
 
-// Further values of Row.How for a mutation, next to named, seen and missed.
+// Further values of Row.How, which apply to mutations in addition to named, seen and missed.
 const (
 	idle   = "not applied"
-	clean  = "clean" // a legal change, and nothing was reported
+	clean  = "clean" // a legal change without a finding
 	blamed = "blamed"
 )
 
-// play runs the scenarios of the matrix with each mutation, and prints the rows of an agent.
+// play runs the scenarios with the tag matrix with each mutation, and prints the agent's rows.
 func play(agent string, suites func(out string, more ...string) results.Run) {
 	s := Sabotaged{Agent: agent, Rows: map[string]*Row{}}
 	usual := causes{}
-	for range 2 { // what shows now and then is usual
+	for range 2 { // two runs, so that occasional causes also count as usual
 		run := suites(filepath.Join(agent, fmt.Sprint("as-it-is-", s.Version)), "--tag", "matrix")
 		usual.add(run)
 		s.Version = run.Agent.Version
@@ -51,7 +51,8 @@ func play(agent string, suites func(out string, more ...string) results.Run) {
 	fmt.Print(string(must.Get(yaml.Marshal([]Sabotaged{s}))))
 }
 
-// found returns how a mutation was found. named requires class fail if it breaks a MUST, else any class.
+// found returns the value of Row.How for a mutation. If the mutation breaks a MUST, "named" requires class fail;
+// otherwise any class is enough.
 func found(m sabotage.Mutation, row *Row, notApplied bool) string {
 	q, _ := invariants.V1().Requirement(m.Breaks)
 	switch {
@@ -69,8 +70,8 @@ func found(m sabotage.Mutation, row *Row, notApplied bool) string {
 	return "named"
 }
 
-// share counts the breaking changes that were applied, how many of them were named, and the legal ones that were
-// blamed.
+// share counts mutations that were applied: all is the number of those that break a requirement, and named is how
+// many of these were named. wrong is the number of legal mutations that were blamed.
 func share(rows map[string]*Row, of func(sabotage.Mutation) bool) (named, all, wrong int) {
 	for _, m := range lists.Where(sabotage.All(), of) {
 		row := rows[m.Name]
@@ -141,7 +142,7 @@ func sabotagePage(list []Sabotaged) string {
 	return b.String()
 }
 
-// toldBy returns the text of a row for a cell.
+// toldBy returns the text of a table cell for a row.
 func toldBy(row *Row) string {
 	switch {
 	case row == nil:

@@ -18,20 +18,20 @@ import (
 
 // Pair is two published versions of an agent, one with a bug and one without it.
 type Pair struct {
-	// Bug is the public report, as owner/repository#number, or a https link if it has no number. "" means that the
-	// scenarios found the bug and nobody reported it.
+	// Bug identifies the public report: owner/repository#number, or an https link if the report has no number. ""
+	// means that nobody reported the bug: the scenarios found it.
 	Bug string `yaml:"bug,omitempty"`
-	// What is the bug in one sentence.
+	// What describes the bug in one sentence.
 	What    string `yaml:"what"`
 	Package string `yaml:"package"`
 	Bad     string `yaml:"bad"`
 	Good    string `yaml:"good"`
-	// Scenario provokes the bug. Finder is what detects it: the slug of a check, a rule, or a rule and its point.
+	// Scenario provokes the bug. Finder detects the bug: the slug of a check, a rule, or a rule and its point.
 	Scenario string `yaml:"scenario"`
 	Finder   string `yaml:"finder"`
-	// Later is what was changed in the pair after a first run; "" if nothing was.
+	// Later says what was changed in the pair after its first run; "" if nothing was changed.
 	Later string `yaml:"later,omitempty"`
-	// Race: the bug shows only in some repeats.
+	// Race is true if the bug shows only in some repeats.
 	Race bool `yaml:"race,omitempty"`
 }
 
@@ -40,23 +40,22 @@ func (p Pair) Name() string {
 	return fmt.Sprintf("%s %s→%s %s#%s", p.Package, p.Bad, p.Good, p.Scenario, p.Finder)
 }
 
-// Variant says how to run the versions of a package up to and including Until; the last variant of a package has no
-// Until. Like is a shipped profile, which is right for most other versions of its agent too; With holds the
-// differences.
+// Variant says how to run the versions of a package up to and including Until. The last variant of a package has no
+// Until. Like names the shipped profile to start from, and With contains the differences from it.
 type Variant struct {
 	Package string         `yaml:"package"`
 	Until   string         `yaml:"until,omitempty"`
 	Like    string         `yaml:"like"`
 	With    map[string]any `yaml:"with,omitempty"`
-	// Beside are further packages to install, as name@version.
+	// Beside lists further packages to install, as name@version.
 	Beside []string `yaml:"beside,omitempty"`
-	// Scripts: the package works only after its own install script has run.
+	// Scripts is true if the package works only after its install script has run.
 	Scripts bool `yaml:"scripts,omitempty"`
-	// Lacks are the parts of the gate that these versions cannot pass, with the reasons.
+	// Lacks lists the parts of the gate that these versions cannot pass, each with the reason.
 	Lacks map[string]string `yaml:"lacks,omitempty"`
 }
 
-// Missing is a public bug without a pair.
+// Missing is a publicly reported bug for which there is no pair, with the reason.
 type Missing struct {
 	Bug string `yaml:"bug"`
 	Why string `yaml:"why"`
@@ -66,22 +65,22 @@ type Missing struct {
 type Measured struct {
 	Package string `yaml:"package"`
 	Version string `yaml:"version"`
-	// Gate are the parts of the gate that failed; empty if all passed.
+	// Gate lists the parts of the gate that failed; empty if all passed.
 	Gate []string `yaml:"gate,flow"`
-	// Scan says that more scenarios ran than those of pairs.
+	// Scan is true if a scan ran further scenarios, in addition to those of the pairs.
 	Scan bool `yaml:"scan,omitempty"`
-	// Scenarios has, for each scenario, in how many repeats it was judged, and how often each check and rule found
-	// something.
+	// Scenarios maps scenario ids to the counts over the scenario's repeats.
 	Scenarios map[string]*Seen `yaml:"scenarios"`
 }
 
-// Seen are the counts over the repeats of a scenario.
+// Seen contains the counts over the repeats of one scenario.
 type Seen struct {
-	Of      int               `yaml:"of"`                     // how many repeats there were
-	Skipped int               `yaml:"skipped,omitempty"`      // how many repeats were skipped
-	Flagged map[string]int    `yaml:"flagged,flow,omitempty"` // checks and rules that found something
-	Class   map[string]string `yaml:"class,flow,omitempty"`   // the worst class of each
-	// Silent are the finders of pairs that had something to judge and found nothing, with the number of repeats.
+	Of      int               `yaml:"of"`                     // number of repeats
+	Skipped int               `yaml:"skipped,omitempty"`      // number of skipped repeats
+	Flagged map[string]int    `yaml:"flagged,flow,omitempty"` // number of repeats, by the finding check or rule
+	Class   map[string]string `yaml:"class,flow,omitempty"`   // worst class of its findings, by check or rule
+	// Silent counts, for each finder of a pair, the repeats in which the finder had something to judge and found
+	// nothing.
 	Silent map[string]int `yaml:"silent,flow,omitempty"`
 }
 
@@ -119,7 +118,7 @@ func (d *Data) save(dir string) {
 	must.Do(os.WriteFile(filepath.Join(dir, "measured.yaml"), text, 0o644))
 }
 
-// of returns the measurements of a version, new ones if there are none.
+// of returns the measurements of a version. If there are none yet, it adds an empty entry.
 func (d *Data) of(pkg, version string) *Measured {
 	for _, m := range d.Measured {
 		if m.Package == pkg && m.Version == version {
@@ -142,7 +141,7 @@ func (d *Data) variant(pkg, version string) (v Variant) {
 	return d.Variants[i]
 }
 
-// compare orders versions such as 1.2.3 by their numbers.
+// compare compares versions such as 1.2.3 numerically. The result is -1, 0 or 1.
 func compare(a, b string) int {
 	return slices.Compare(numbers(a), numbers(b))
 }

@@ -23,7 +23,8 @@ func (r *runner) measure(pkg, version string, ids []string, repeats int) {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	// The gate's text scenario is included so that the run reaches the model, even if no other scenario does.
+	// The gate's text scenario always runs too, so that the run reaches the model even if none of the other scenarios
+	// does.
 	outcomes := r.run(v, version, "pairs", "--fresh", "--repeat", fmt.Sprint(repeats),
 		"--run", only(append(slices.Clip(ids), gate[0].scenario)))
 	for _, id := range ids {
@@ -31,25 +32,25 @@ func (r *runner) measure(pkg, version string, ids []string, repeats int) {
 	}
 }
 
-// only returns a pattern that selects these scenarios.
+// only returns a regular expression that matches exactly these scenario ids.
 func only(ids []string) string {
 	return "^(" + strings.Join(lists.Map(ids, regexp.QuoteMeta), "|") + ")$"
 }
 
-// gate returns the parts of the gate that a version fails.
+// gate returns the names of the gate's parts that a version fails.
 func (r *runner) gate(v Variant, version string) []string {
 	var ids []string
 	for _, g := range gate {
 		ids = append(ids, g.scenario)
 	}
 	outcomes, err := resultsOf(r.folder(v.Package, version, "gate"))
-	if err != nil || len(outcomes) < len(gate) { // else an earlier run has let it through
+	if err != nil || len(outcomes) < len(gate) { // otherwise an earlier run has complete results
 		outcomes = r.run(v, version, "gate", "--fresh", "--run", only(ids))
 	}
 	return broken(outcomes)
 }
 
-// broken returns the gate checks that never passed.
+// broken returns the names of the gate's parts whose check passed in no result.
 func broken(outcomes []results.Result) (parts []string) {
 	for _, g := range gate {
 		works := slices.ContainsFunc(outcomes, func(res results.Result) bool {
@@ -64,7 +65,7 @@ func broken(outcomes []results.Result) (parts []string) {
 	return parts
 }
 
-// seen returns the counts of what the repeats of a scenario found.
+// seen counts the verdicts and findings in the repeats of one scenario.
 func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 	s := &Seen{Flagged: map[string]int{}, Class: map[string]string{}, Silent: map[string]int{}}
 	worst := map[string]results.Verdict{}
@@ -73,7 +74,7 @@ func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 			continue
 		}
 		s.Of++
-		if res.Verdict == results.Skip { // what rules found before that counts
+		if res.Verdict == results.Skip { // findings before the skip still count
 			s.Skipped++
 		}
 		found := map[string]results.Verdict{}
@@ -108,17 +109,17 @@ func (r *runner) seen(pkg, id string, outcomes []results.Result) *Seen {
 	return s
 }
 
-// flags reports whether a verdict is an accusation of the agent.
+// flags reports whether a verdict is a finding against the agent: lint, warn or fail.
 func flags(v results.Verdict) bool {
 	return v == results.Lint || v == results.Warn || v == results.Fail
 }
 
-// finders returns the finders of a package's pairs with this scenario.
+// finders returns the finders of the package's pairs that use this scenario.
 func (d *Data) finders(pkg, scenario string) []string {
 	return d.named(func(p Pair) (string, bool) { return p.Finder, p.Package == pkg && p.Scenario == scenario })
 }
 
-// named calls of for each pair and returns the distinct names of those that count.
+// named calls of for each pair. It returns, without duplicates, the names for which counts is true.
 func (d *Data) named(of func(Pair) (name string, counts bool)) (list []string) {
 	for _, p := range d.Pairs {
 		if name, counts := of(p); counts && !slices.Contains(list, name) {
@@ -132,7 +133,7 @@ func (d *Data) isFinder(pkg, scenario, finder string) bool {
 	return slices.Contains(d.finders(pkg, scenario), finder)
 }
 
-// verdict is the outcome of a pair.
+// verdict is a pair with the measured counts of its two versions.
 type verdict struct {
 	pair      Pair
 	bad, good *Seen
@@ -142,8 +143,9 @@ func (d *Data) verdict(p Pair) verdict {
 	return verdict{p, d.of(p.Package, p.Bad).Scenarios[p.Scenario], d.of(p.Package, p.Good).Scenarios[p.Scenario]}
 }
 
-// tells reports whether the finder distinguishes the two versions. It must flag the bad one, in each repeat unless the
-// bug is a race. In each repeat of the good one it must have something to judge and find nothing.
+// tells reports whether the finder distinguishes the two versions. The finder must flag the bad version in every
+// repeat; for a race, one repeat is enough. In every repeat of the good version, the finder must have something to
+// judge and find nothing.
 func (v verdict) tells() bool {
 	if v.bad == nil || v.good == nil {
 		return false

@@ -1,6 +1,6 @@
-// Wild runs the shipped scenarios against published versions of real agents, before and after the fix of a bug, and
-// checks that they find the bug before and nothing after. It writes the counts to measured.yaml, and docs/wild.md from
-// that.
+// Wild runs the shipped scenarios against published versions of real agents, each before and after the fix of a bug.
+// It checks that the scenarios find the bug in the version before the fix and find nothing in the version after it.
+// It writes the counts to measured.yaml, and generates docs/wild.md from that file.
 //
 //	go run ./ci/wild                         all pairs
 //	go run ./ci/wild -run 'codex|opencode'   those whose name matches
@@ -8,7 +8,7 @@
 //	go run ./ci/wild -scan PACKAGE -every 4  look for pairs: scenarios over versions
 //	go run ./ci/wild -page                   docs/wild.md only
 //
-// Packages come from the npm registry into a folder of the user's cache.
+// Packages are downloaded from the npm registry into a folder of the user's cache.
 package main
 
 import (
@@ -61,8 +61,8 @@ func selection(tag, only string) []string {
 	return []string{"--tag", tag}
 }
 
-// pairs judges the matching pairs. It runs one version after the other, each with the scenarios of all its pairs; with
-// fresh, only with those that were repeated too few times so far.
+// pairs measures and judges the pairs whose names match. It runs one version after the other, each with the scenarios
+// of all its pairs. If fresh is set, it runs only the scenarios that have fewer repeats so far than requested.
 func (r *runner) pairs(which string, repeats int, fresh bool) {
 	match := must.Get(regexp.Compile(which))
 	type side struct{ pkg, version string }
@@ -110,7 +110,7 @@ func (r *runner) pairs(which string, repeats int, fresh bool) {
 	must.Do(errors.Join(wrong...))
 }
 
-// nodeVersion is the version of Node.js that all agents run on: the newer agents need 22.
+// nodeVersion is the version of Node.js that all agents run on. The newer agents need version 22.
 const nodeVersion = "22.23.3"
 
 // begin builds the program and installs the Node.js that all agents run on.

@@ -62,7 +62,7 @@ func page(d *Data) string {
 	return b.String()
 }
 
-// times returns how many times the scenarios of pairs ran at least.
+// times returns the lowest number of repeats of any pair's scenario, as the text "N times".
 func times(d *Data) string {
 	least := 0
 	for _, p := range d.Pairs {
@@ -73,7 +73,7 @@ func times(d *Data) string {
 	return fmt.Sprintf("%d times", least)
 }
 
-// link returns a Markdown link to a report, bug itself if it is no report.
+// link returns a Markdown link to a report, or bug unchanged if it names no report.
 func link(bug string) string {
 	if strings.HasPrefix(bug, "https:") {
 		return fmt.Sprintf("[changelog](%s)", bug)
@@ -119,7 +119,7 @@ func picture(d *Data, pkg string) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n### %s\n\n```\n", pkg)
-	for i := range wide { // versions are written from top to bottom
+	for i := range wide { // column headings are written from top to bottom
 		var line strings.Builder
 		for _, m := range versions {
 			line.WriteByte(fmt.Sprintf("%*s", wide, m.Version)[i])

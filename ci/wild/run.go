@@ -19,8 +19,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// gate are the checks that an agent must pass before its results count, like those of a user's first minute. Findings
-// of rules in their scenarios do not count.
+// gate lists the checks that an agent must pass before its results count. They cover what a user does in the first
+// minute. Findings of rules in these scenarios are ignored.
 var gate = []struct{ name, scenario, check string }{
 	{"text", "prompt-turn/text", "prompt-003"},
 	{"write", "tool-calls/edit", "edit-was-made"},
@@ -34,9 +34,9 @@ type runner struct {
 	cache, out string
 	jobs       int
 
-	temp    string // of this run
-	program string // acp-test
-	node    string // the folder with the Node that agents run on
+	temp    string // folder for temporary files of this run
+	program string // path of acp-test
+	node    string // folder of the Node.js that agents run on
 }
 
 // nodePackage returns the npm package that contains Node.js for this machine.
@@ -46,7 +46,7 @@ func nodePackage() string {
 	return "node-" + cmp.Or(os[runtime.GOOS], runtime.GOOS) + "-" + cmp.Or(arch[runtime.GOARCH], runtime.GOARCH)
 }
 
-// command runs a program to its end. If it fails, the error contains its output.
+// command runs a program to its end. If the program fails, the error contains its output.
 func (r *runner) command(dir string, env []string, name string, args ...string) {
 	c := exec.Command(name, args...)
 	c.Dir, c.Env = dir, append(os.Environ(), env...)
@@ -56,8 +56,8 @@ func (r *runner) command(dir string, env []string, name string, args ...string) 
 }
 
 // install installs packages and their dependencies into a folder of the cache, and returns the folder. It runs no
-// install scripts, except that of the named package if scripts is set. It does not install again what is there
-// already.
+// install scripts, except that of the named package if scripts is set. If the same packages are already installed
+// there, it does nothing.
 func (r *runner) install(name, version string, scripts bool, beside ...string) string {
 	dir := filepath.Join(r.cache, strings.ReplaceAll(name, "/", "+")+"@"+version)
 	stamp := filepath.Join(dir, ".done")
@@ -77,7 +77,7 @@ func (r *runner) install(name, version string, scripts bool, beside ...string) s
 	return dir
 }
 
-// path returns a PATH with the agents' Node.js first.
+// path returns a PATH variable with the agents' Node.js first, or nil if that is not installed yet.
 func (r *runner) path() []string {
 	if r.node == "" {
 		return nil
@@ -91,10 +91,10 @@ func (r *runner) profile(v Variant, version string) string {
 	if v.Like != "" {
 		must.Do(yaml.Unmarshal(must.Get(os.ReadFile(filepath.Join("agents", "profiles", v.Like+".yaml"))), &all))
 	}
-	// Goldens and known failures belong to another version.
+	// Goldens and known failures in the profile belong to another version.
 	delete(all, "known-failures")
 	delete(all, "install")
-	// A bug that makes the agent hang costs this timeout in each repeat.
+	// If a bug makes the agent hang, each repeat waits for this timeout.
 	lay(all, map[string]any{"timeouts": map[string]any{"step": "12s"}})
 	lay(all, v.With)
 	all["name"] = name(v.Package, version)
@@ -103,17 +103,18 @@ func (r *runner) profile(v Variant, version string) string {
 	return file
 }
 
-// name returns a profile's name for a version.
+// name returns the profile name for a version of a package.
 func name(pkg, version string) string {
 	return strings.Trim(regexp.MustCompile(`[^a-z0-9.]+`).ReplaceAllString(pkg+"-"+version, "-"), "-")
 }
 
-// folder returns the folder for a run against a version.
+// folder returns the output folder of a named run against a version.
 func (r *runner) folder(pkg, version, run string) string {
 	return filepath.Join(r.out, name(pkg, version), run)
 }
 
-// lay overwrites members of under with those of over, recursively in maps. A nil value deletes a member.
+// lay overwrites members of under with those of over, recursively where both are maps. A nil value in over deletes
+// the member.
 func lay(under, over map[string]any) {
 	for k, v := range over {
 		above, ok := v.(map[string]any)

@@ -13,8 +13,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// scan runs scenarios once against versions of a package, with shared processes, and prints what changes between them,
-// as candidates for pairs. A version that has results in the folder does not run again.
+// scan runs scenarios once against several versions of a package, with shared processes. It prints the outcomes that
+// change between versions, as candidates for pairs. A version whose folder already contains results is not run again.
 func (r *runner) scan(pkg, versions string, every int, which []string) {
 	r.begin()
 	defer r.end()
@@ -51,14 +51,14 @@ func (r *runner) scanned(pkg, version string, which []string) []results.Result {
 	return r.run(r.variant(pkg, version), version, "scan", which...)
 }
 
-// column is a version in a scan, with marks for each scenario and for what judged in it.
+// column is a version in a scan, with a mark for each scenario and for each check and rule point in it.
 type column struct {
 	version string
 	marks   map[string]byte
 }
 
-// marks returns a mark for each scenario ("s" skipped, "." judged), and for each check and point of a rule ("x"
-// flagged, "." silent with something to judge).
+// marks returns a mark for each scenario ("s" skipped, "." judged), and for each check and point of a rule ("x" if it
+// has a finding, "." if it had something to judge and found nothing).
 func marks(outcomes []results.Result) map[string]byte {
 	m := map[string]byte{}
 	for _, res := range outcomes {
@@ -91,7 +91,8 @@ func marks(outcomes []results.Result) map[string]byte {
 	return m
 }
 
-// changes returns a table of the marks that are not the same in all versions of a scan, one line each.
+// changes returns a table of the marks that differ between versions of a scan: one line per mark, one column per
+// version.
 func changes(columns []column) string {
 	keys := map[string]byte{}
 	for _, c := range columns {
@@ -107,11 +108,11 @@ func changes(columns []column) string {
 		for _, c := range columns {
 			mark := c.marks[key]
 			if rule, _, ok := strings.Cut(key, " "); ok && mark == 0 && c.marks[rule] != 0 {
-				mark = '.' // another point of the rule spoke, or none
+				mark = '.' // only other points of the rule had findings, or none had
 			}
 			line = append(line, max(mark, ' '))
 		}
-		// A version that could not be judged proves no change.
+		// Versions without a mark could not be judged and are ignored in the comparison.
 		if seen := strings.ReplaceAll(string(line), " ", ""); strings.Trim(seen, seen[:1]) != "" {
 			fmt.Fprintf(&b, "%s  %s\n", line, key)
 		}
@@ -119,7 +120,7 @@ func changes(columns []column) string {
 	return b.String()
 }
 
-// published returns versions of a package from the registry: every n-th, and the last.
+// published returns release versions of a package from the registry: the last, and every n-th before it (n is every).
 func (r *runner) published(pkg string, every int) (list []string) {
 	file := filepath.Join(r.temp, "versions")
 	r.command("", r.path(), "sh", "-c", `npm view "$0" versions --json >"$1"`, pkg, file)

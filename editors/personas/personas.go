@@ -1,5 +1,5 @@
-// Package personas describes what known editors declare and do as clients of ACP
-// version 1, each statement with its source.
+// Package personas describes what known editors declare and do as clients of ACP version 1, with a source for each
+// statement.
 package personas
 
 import (
@@ -22,18 +22,17 @@ type Persona struct {
 	Name    string
 	Title   string `yaml:"title"`
 	Version string `yaml:"version"`
-	// Client and Capabilities are clientInfo and clientCapabilities in
-	// initialize; nil: the editor sends none.
+	// Client and Capabilities are the members clientInfo and clientCapabilities that the editor sends in initialize.
+	// nil means that the editor omits the member.
 	Client       map[string]any `yaml:"client"`
 	Capabilities map[string]any `yaml:"capabilities"`
 	// Members are added to each of the editor's requests and notifications.
 	Members map[string]any `yaml:"members"`
 	// FirstID is the id of the first request.
 	FirstID int `yaml:"first-id"`
-	// MissingEmpty says that the editor answers the read of a missing file with "".
+	// MissingEmpty is true if the editor answers a request for a missing file with an empty text instead of an error.
 	MissingEmpty bool `yaml:"missing-empty"`
-	// Facts are the sources of these statements, and facts that a run does not
-	// play.
+	// Facts are the sources of the statements above, and further facts that a run does not imitate.
 	Facts []Fact `yaml:"facts"`
 }
 
@@ -43,17 +42,16 @@ type Fact struct {
 	Source string `yaml:"source"`
 }
 
-// Label returns the title with the version.
+// Label returns the title followed by the version.
 func (p *Persona) Label() string { return strings.TrimSpace(p.Title + " " + p.Version) }
 
 // Names returns the names of all personas, sorted.
 func Names() []string {
-	all, _ := files.ReadDir(".") // sorted
+	all, _ := files.ReadDir(".") // ReadDir sorts
 	return lists.Map(all, func(f fs.DirEntry) string { return strings.TrimSuffix(f.Name(), ".yaml") })
 }
 
-// Find returns a persona by its name, or by NAME@VERSION. The error suggests a
-// name.
+// Find returns a persona by its name, or by NAME@VERSION. The error for an unknown name suggests a similar one.
 func Find(name string) (p *Persona, err error) {
 	name, version, _ := strings.Cut(name, "@")
 	if !slices.Contains(Names(), name) {

@@ -1,5 +1,5 @@
-// Command fakellm-load measures a fake model server from outside: it keeps a number of connections busy with one
-// request and prints figures about the answers in one line. With -serve it is the server instead.
+// Command fakellm-load measures a fake model server from outside. It sends one request over and over on a number of
+// connections, and prints the measurements of the responses in one line. With -serve it runs the server instead.
 package main
 
 import (
@@ -54,7 +54,7 @@ func server(file, addr string, evidence bool) {
 	<-stop
 }
 
-// tally holds the figures of one connection.
+// tally holds the measurements of one connection.
 type tally struct {
 	requests, events int
 	first            []time.Duration
@@ -117,14 +117,15 @@ func keepBusy(addr string, request []byte, end time.Time, t *tally) {
 	}
 }
 
-// response reads one answer through a buffer and counts its events.
+// response reads one response through the buffer buf and counts its events.
 func response(in *bufio.Reader, buf []byte) (events int) {
 	answer := must.Get(http.ReadResponse(in, nil))
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		must.Fail("the answer is %q", answer.Status)
 	}
-	// The buffer keeps the last byte of a piece, which may belong to a blank line that ends in the next piece.
+	// At most the last byte of a piece stays in the buffer: it may be the first half of a blank line that the next
+	// piece completes.
 	for kept := 0; ; {
 		n, err := answer.Body.Read(buf[kept:])
 		piece := buf[:kept+n]
@@ -140,21 +141,22 @@ func response(in *bufio.Reader, buf []byte) (events int) {
 	}
 }
 
-// cpu returns the processor time that a process has used. It allows comparing servers even if other work, such as the
-// load itself, shares the machine.
+// cpu returns the processor time that a process has used. Unlike elapsed time, it compares servers fairly even if
+// other work, such as the load generator, runs on the same machine.
 func cpu(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may contain spaces, so the fields are counted from its end.
+	// The process name, in parentheses, may contain spaces. The fields are therefore counted from the closing
+	// parenthesis.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond
 }
 
-// memory returns the current and the largest resident set of a process, in MiB.
+// memory returns the current and the largest resident set of a process, in MiB, or "- -" if they cannot be read.
 func memory(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -19,14 +19,14 @@ const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId"
 	`"update":{"sessionUpdate":"agent_message_chunk","messageId":"msg-1","content":{"type":"text","text":"word %d of a ` +
 	`long answer "}}}}` + "\n"
 
-// agent answers initialize and session/new, and sends a burst of updates in each turn: as fast as the pipe takes them,
-// or at a rate per second.
+// agent answers initialize and session/new, and sends a burst of updates in each turn. args are the number of updates
+// and, optionally, the updates per second; by default the agent writes as fast as the pipe accepts.
 func agent(args []string) {
 	n, rate := number(args, 0), 0
 	if len(args) > 1 {
 		rate = number(args, 1)
 	}
-	// The updates are created before the turn, because the clients are measured, not this agent.
+	// The updates are created before the turn, so that the measurement shows the client's speed and not this agent's.
 	var updates []byte
 	for i := range n {
 		updates = fmt.Appendf(updates, update, i)
@@ -59,7 +59,8 @@ func agent(args []string) {
 	}
 }
 
-// send writes n updates: all at once for rate 0, else some every two milliseconds, rate per second on average.
+// send writes n updates. If rate is 0, it writes all at once. Otherwise it writes a few every two milliseconds, rate
+// per second on average.
 func send(updates []byte, n, rate int) {
 	if rate == 0 {
 		must.Get(os.Stdout.Write(updates))

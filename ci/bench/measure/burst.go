@@ -27,15 +27,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// A client takes one turn with n updates from the agent argv and returns the turn's duration. seen counts the updates,
-// even if the client fails later.
+// client is an ACP client to measure. take starts the agent argv, plays one turn and returns the turn's duration. It
+// counts the updates in seen, even if the client fails later.
 type client struct {
 	name string
 	take func(argv []string, seen *int) time.Duration
 }
 
 // burst prints, for each client, the best rate of several rounds, as "NAME<tab>UPDATES/S<tab>SEEN<tab>PROBLEM". Each
-// round runs every client, so that a machine that slows down affects all of them.
+// round runs every client, so that all clients suffer alike if the machine slows down.
 func burst(args []string) {
 	n, rounds := number(args, 0), number(args, 1)
 	self := must.Get(os.Executable())
@@ -92,8 +92,8 @@ func takeBare(valid func([]byte) bool) func(argv []string, seen *int) time.Durat
 	}
 }
 
-// takeOurs takes the turn with the editor of a run: it classifies every frame, checks its shape, applies all rules and
-// writes the transcript to disk.
+// takeOurs plays the turn with the editor that acp-test uses in a run. The editor classifies every frame, checks its
+// shape, applies all rules and writes the transcript to disk.
 func takeOurs(argv []string, seen *int) time.Duration {
 	ctx := context.Background()
 	log, dir, done := logged(acpframe.Classifier{})
@@ -112,7 +112,7 @@ func takeOurs(argv []string, seen *int) time.Duration {
 	started := time.Now()
 	_, err := session.Prompt(ctx, mockclient.Text("Say hello.")).Wait(ctx)
 	editor.Close(ctx)
-	wait() // the rate is that of what has been judged
+	wait() // the measured time includes the rules' work
 	took := time.Since(started)
 	must.Do(errors.Join(err, log.Close()))
 	judged(checker.Finish(rules.End{}))
@@ -152,7 +152,7 @@ func (c *counter) SessionUpdate(context.Context, acp.SessionNotification) error 
 	return nil
 }
 
-// takeNode returns a client that runs a script in Node.js, which prints "SEEN MILLISECONDS".
+// takeNode returns a client that runs a script in Node.js. The script prints "SEEN MILLISECONDS".
 func takeNode(script string) func(argv []string, seen *int) time.Duration {
 	return func(argv []string, seen *int) time.Duration {
 		cmd := exec.Command("node", slices.Concat([]string{script}, argv)...)
@@ -166,7 +166,7 @@ func takeNode(script string) func(argv []string, seen *int) time.Duration {
 	}
 }
 
-// bare is a minimal client: hand-written lines, and a loop over the lines that come.
+// bare is a minimal client: it sends hand-written lines and reads lines in a loop.
 type bare struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -178,7 +178,8 @@ func startBare(argv []string) *bare {
 	return &bare{cmd, in, bufio.NewReaderSize(out, 1<<20)}
 }
 
-// ask sends a request and returns the line of its answer. It calls look with each line before that.
+// ask sends a request and returns the line with its response. It calls look with each line that comes before the
+// response.
 func (b *bare) ask(id int, method, params string, look func([]byte)) []byte {
 	must.Get(fmt.Fprintf(b.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params))
 	head := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,`, id)
@@ -196,7 +197,7 @@ func (b *bare) ask(id int, method, params string, look func([]byte)) []byte {
 
 func nothing([]byte) {}
 
-// open does everything up to the first prompt. It returns the session's id.
+// open performs all requests before the first prompt. It returns the session's id.
 func (b *bare) open() string {
 	b.ask(0, "initialize", `{"protocolVersion":1,"clientCapabilities":{}}`, nothing)
 	line := b.ask(1, "session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, must.Get(os.Getwd())), nothing)
@@ -215,7 +216,8 @@ func (b *bare) close() {
 	must.Do(b.cmd.Wait())
 }
 
-// turn prints the duration of one turn from the start of the agent to its end. No command can be faster than that.
+// turn prints, in seconds, how long one turn takes from the start of the agent to its end. It is the lower bound for
+// any client.
 func turn(args []string) {
 	argv := command(args)
 	started := time.Now()

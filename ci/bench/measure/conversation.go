@@ -12,13 +12,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// conversation is the start of a session and, after an empty line, one turn: frames, each after its sender. TURN
-// stands for the number of the turn, and a frame with WORD is repeated 40 times.
+// conversation contains the frames of the start of a session and, after an empty line, of one turn. Each line is a
+// sender and a frame. TURN stands for the number of the turn. A frame that contains WORD is repeated 40 times.
 //
 //go:embed conversation.txt
 var conversation string
 
-// transcriptFile writes a long ordinary conversation: turns of text, tool calls with permissions, and file requests.
+// transcriptFile writes a transcript with a long ordinary conversation: turns of text, tool calls with permissions,
+// and file requests.
 func transcriptFile(args []string) {
 	if len(args) != 2 {
 		must.Fail("want two arguments: the number of entries and the file")

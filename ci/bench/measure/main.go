@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command measure takes the measurements of ci/bench/run that a shell cannot take. It is the agent that sends a burst,
-// the clients that receive it, a client that only takes one turn, and a stopwatch.
+// Command measure takes the measurements of ci/bench/run that a shell cannot take. Its subcommands are an agent that
+// sends a burst of updates, the clients that receive the burst, a client that plays a single turn, and a stopwatch.
 package main
 
 import (
@@ -45,7 +45,7 @@ func main() {
 	os.Exit(2)
 }
 
-// number returns the i-th word as a number.
+// number returns args[i] as a number.
 func number(args []string, i int) int {
 	if i >= len(args) {
 		must.Fail("%d numbers are needed, got %q", i+1, args)
@@ -61,7 +61,7 @@ func piped(argv []string) (cmd *exec.Cmd, in io.WriteCloser, out io.ReadCloser) 
 	return cmd, in, out
 }
 
-// logged returns a transcript on disk, like that of a run. done removes its folder.
+// logged returns a transcript on disk like that of a run, and its folder. done removes the folder.
 func logged(of transcript.Classifier) (log *transcript.Transcript, dir string, done func()) {
 	dir = must.Get(os.MkdirTemp("", "measure-"))
 	log = must.Get(transcript.New(transcript.Header{},
@@ -69,7 +69,7 @@ func logged(of transcript.Classifier) (log *transcript.Transcript, dir string, d
 	return log, dir, func() { os.RemoveAll(dir) }
 }
 
-// judged fails with the first finding of the rules.
+// judged fails if the rules have findings, with the first finding as the message.
 func judged(found []rules.Finding) {
 	if len(found) > 0 {
 		must.Fail("%s: %s", found[0].Rule, found[0].Message)
@@ -85,8 +85,8 @@ func command(args []string) []string {
 	return args[i+1:]
 }
 
-// stopwatch prints the median duration of a command in seconds and its largest memory, as "SECONDS MIB". An exit
-// status other than 0 is a failure, except 1, which is a verdict.
+// stopwatch prints the median duration of a command in seconds and its largest memory, as "SECONDS MIB". Exit status
+// 0 and 1 are both valid, because 1 only means that the agent failed the test. Any other status is an error.
 func stopwatch(args []string) {
 	argv, runs := command(args), number(args, 0)
 	if runs < 1 {

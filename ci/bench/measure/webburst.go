@@ -21,8 +21,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// endpointServer runs an endpoint of AG-UI that answers each run with a burst of pieces of text. It prints its
-// address, and serves until its input ends.
+// endpointServer runs an AG-UI endpoint that answers each run with a burst of text events. It prints the endpoint's
+// address, and serves until standard input ends.
 func endpointServer(args []string) {
 	n := number(args, 0)
 	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))
@@ -41,7 +41,7 @@ func endpointServer(args []string) {
 		}
 		fmt.Fprint(out, "data: {\"type\":\"TEXT_MESSAGE_END\",\"messageId\":\"m\"}\n\n"+
 			"data: {\"type\":\"RUN_FINISHED\",\"threadId\":\"t\",\"runId\":\"r\"}\n\n")
-		_ = out.Flush() // who is gone is gone
+		_ = out.Flush() // ignored: the client may have disconnected
 	}))
 	if !errors.Is(err, net.ErrClosed) {
 		must.Do(err)
@@ -49,7 +49,8 @@ func endpointServer(args []string) {
 }
 
 // webBurst prints the best rate of several rounds for acp-test and for a client in Node.js, as
-// "NAME<tab>EVENTS/S<tab>SEEN". The other client may stop before all events have come.
+// "NAME<tab>EVENTS/S<tab>SEEN". SEEN may be lower than the number of events for the Node.js client, because it may
+// stop early.
 func webBurst(args []string) {
 	if len(args) != 3 {
 		must.Fail("want three arguments: the number of events, the number of rounds, and a client")
@@ -77,8 +78,8 @@ func webBurst(args []string) {
 	}
 }
 
-// takeStream takes a run as a scenario does: it classifies every event, checks its shape, applies all rules and writes
-// the transcript to disk.
+// takeStream plays one AG-UI run and returns its duration. As in a scenario, it classifies every event, checks its
+// shape, applies all rules and writes the transcript to disk.
 func takeStream(argv []string, seen *int) time.Duration {
 	log, _, done := logged(aguiframe.Classifier{})
 	defer done()
