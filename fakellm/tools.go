@@ -13,30 +13,28 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Tool is an agent's own tool for a neutral one. Strings in Args may hold $path
-// and the other arguments of the neutral call: a string that is just "$path"
-// becomes the argument's value, in other strings its text is inserted.
-// ${content|prefix:+} changes the text first, see Transforms. A member is left
-// out if it is only an argument that the call does not have. Nil Args passes the
-// neutral arguments on. For mcp, Name may hold $server and $tool, and nil Args
-// passes the arguments of the MCP tool on. In the Args for plan, a list of one
-// template is written once for each step.
+// Tool is the agent's tool that corresponds to a neutral tool. Strings in Args may refer to the arguments of the
+// neutral call, such as $path. A string that is exactly "$path" becomes the argument's value; in a longer string, the
+// argument's text is inserted. ${content|prefix:+} transforms the text first, see Transforms. If a string is exactly
+// one argument and the call lacks this argument, the member is left out. If Args is nil, the neutral arguments are
+// passed unchanged. || For the neutral tool mcp, Name may contain $server and $tool, and nil Args passes the MCP
+// tool's arguments unchanged. For plan, a list in Args with one element is a template, which is repeated for each
+// step.
 type Tool struct {
 	Name string
 	Args map[string]any
 }
 
-// call is a tool call as the wire format needs it.
+// call is a tool call with the values that the wire formats need.
 type call struct {
 	name   string
 	custom bool
-	// namespace is the beginning of name that the call carries in a separate
-	// member; "" if the tool has no namespace.
+	// namespace is the prefix of name that the call sends in a separate member; "" if the tool has no namespace.
 	namespace string
-	args      string // JSON text, or anything at all if the script gave it raw
+	args      string // JSON text, or any text if the script gave it raw
 }
 
-// toolCall maps a step's neutral tool to the agent's tool.
+// toolCall returns the call of the agent's tool that corresponds to the tool in a step.
 func (s *Server) toolCall(st *Step, r *request) call {
 	if st.Raw {
 		o := r.offered(st.Tool)
@@ -48,7 +46,7 @@ func (s *Server) toolCall(st *Step, r *request) call {
 		o, _ := s.own(r, st)
 		name, args = o.name, lists.Where(st.Args, func(m member) bool { return m.key != "nth" })
 		if args = rewrite(o, "", args); len(properties(o.schema)) == 0 {
-			args = nil // the tool takes no arguments
+			args = nil // nil, because the tool takes no arguments
 		}
 	case mapped && len(st.Args.objects(edits)) > 0:
 		name, args = t.patch(st.Args.objects(edits))
@@ -68,13 +66,12 @@ func (s *Server) toolCall(st *Step, r *request) call {
 	return call{name, o.custom, o.namespace, text}
 }
 
-// ownTool is the name by which a script calls a tool of the agent that matches no
-// neutral tool. Its argument nth selects the tool, from 1; the tool gets the
-// other arguments if it takes them.
+// ownTool is the name by which a script calls an agent's tool that matches no neutral tool. The argument nth selects
+// one of these tools, counted from 1. The other arguments are passed to the tool if it takes arguments.
 const ownTool = "own"
 
-// own returns the tool that a step with the name ownTool selects. ok is false if there
-// are fewer than nth such tools. For any other step it returns an empty offer and true.
+// own returns the offered tool that a step selects, if the step's tool is ownTool. ok is false if there are fewer
+// than nth such tools. For any other step, own returns an empty offer and true.
 func (s *Server) own(r *request, st *Step) (o offer, ok bool) {
 	if st.Tool != ownTool {
 		return offer{}, true
@@ -100,8 +97,8 @@ func (r *request) offered(name string) offer {
 	return lists.First(r.tools, func(t offer) bool { return t.name == name })
 }
 
-// spelled returns the offered tool name that has the same letters as name, or name itself if no tool has. An agent may
-// change punctuation in the name of an MCP server.
+// spelled returns the name of an offered tool that has the same letters as name. If there is none, it returns name.
+// The comparison ignores punctuation, because an agent may change it in the name of an MCP server.
 func (r *request) spelled(name string) string {
 	if r.offered(name).name == "" {
 		same := func(t offer) bool { return letters(t.name) == letters(name) }
@@ -110,8 +107,8 @@ func (r *request) spelled(name string) string {
 	return name
 }
 
-// textOf returns the input of a tool that takes a text: its only argument, or all
-// arguments as JSON.
+// textOf returns the input for a tool that takes a text instead of JSON: the only argument if it is a string, else
+// all arguments as JSON.
 func textOf(args object) string {
 	if len(args) == 1 {
 		if s, ok := args[0].value.(string); ok {
@@ -121,14 +118,14 @@ func textOf(args object) string {
 	return string(appendJSON(nil, args))
 }
 
-// edits are the arguments of an edit_file call that changes several places: a list of arguments of single edits. A
-// tool that takes patches gets all of them in one call, any other tool one call for each.
+// edits is the argument of an edit_file call that changes several places. Its value is a list with the arguments of
+// each single edit. A tool that takes patches gets all edits in one call; any other tool gets one call per edit.
 const edits = "edits"
 
-// section matches the first and the last line of a patch, which enclose its sections.
+// section matches the first and the last line of a patch, between which its sections are.
 var section = lazy.Regexp(`(?m)^\*\*\* (Begin|End) Patch\n?`)
 
-// patches reports whether the tool takes patches with a section for each file.
+// patches reports whether the tool takes patches, which have a section for each file.
 func (t Tool) patches() bool {
 	return slices.ContainsFunc(slices.Collect(maps.Values(t.Args)), func(v any) bool {
 		text, _ := v.(string)
@@ -136,7 +133,7 @@ func (t Tool) patches() bool {
 	})
 }
 
-// patch returns the arguments of one call for several edits of a tool that takes patches.
+// patch returns the name and the arguments of one call that makes several edits. The tool must take patches.
 func (t Tool) patch(list []object) (string, object) {
 	name, whole := t.apply("edit_file", list[0])
 	for i, m := range whole {
@@ -171,8 +168,8 @@ func (t Tool) apply(neutral string, args object) (string, object) {
 	return name, filled.(object)
 }
 
-// fill inserts the neutral arguments into a template. ok is false if the template
-// is only an argument that the call does not have.
+// fill inserts the neutral arguments into a template. ok is false if the template is exactly one argument, such as
+// "$path", and args lacks this argument.
 func fill(template any, args object) (value any, ok bool) {
 	switch t := template.(type) {
 	case string:
@@ -213,8 +210,8 @@ func needs(schema wire.Value) []string {
 	return lists.Collect(schema.Get("required").Items(), wire.Value.Str)
 }
 
-// transform converts the text of an argument to the form that an agent's tool
-// wants. with is the text after the colon, or "".
+// transform converts the text of an argument to the form that an agent's tool requires. with is the text after the
+// colon in a template, or "".
 type transform func(text, with string) string
 
 // transforms maps the names allowed in ${name|transform} to their functions.
@@ -234,8 +231,8 @@ var transforms = map[string]transform{
 	"shell": func(text, _ string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" },
 }
 
-// Transforms returns the names of the transformations that a Tool's templates
-// may ask for, sorted:
+// Transforms returns the names of the transformations that the templates in Tool.Args may use, sorted. Each returns
+// the text of an argument:
 //
 //	chomp     without the newline at the end
 //	json      as the inside of a JSON string
@@ -243,12 +240,11 @@ var transforms = map[string]transform{
 //	shell     as one word of a POSIX shell
 func Transforms() []string { return slices.Sorted(maps.Keys(transforms)) }
 
-// place matches where an argument is inserted: $$, ${name|transform:with|…} or
-// $name.
+// place matches the text in a template that an argument replaces: $$, ${name|transform:with|…} or $name.
 var place = lazy.Regexp(`\$\$|\$\{([a-z_]+)((?:\|[^|}]*)*)\}|\$([a-z_]+)`)
 
-// insert replaces argument names by their values; $$ is a dollar. A name that is
-// not an argument stays.
+// insert replaces references to arguments, such as $path, by the arguments' values, and $$ by a dollar sign. A name
+// that is not an argument stays unchanged.
 func insert(s string, args object) string {
 	return place().ReplaceAllStringFunc(s, func(found string) string {
 		m := place().FindStringSubmatch(found)
@@ -268,7 +264,7 @@ func insert(s string, args object) string {
 			}
 			return text
 		}
-		// A name may be followed by more letters: mcp__$server__$tool.
+		// The argument's name may be followed directly by other letters, as in mcp__$server__$tool.
 		for name := m[3]; name != ""; name = name[:len(name)-1] {
 			if text, ok := args.text(name); ok {
 				return text + m[3][len(name):]
@@ -278,8 +274,8 @@ func insert(s string, args object) string {
 	})
 }
 
-// text returns an argument as text. A value that is not a text is written as
-// JSON.
+// text returns an argument as text. A value that is not a string is encoded as JSON. ok is false if there is no such
+// argument.
 func (o object) text(name string) (string, bool) {
 	v, ok := o.get(name)
 	if text, is := v.(string); is {

@@ -14,14 +14,13 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Egress is the kind of the entry for a connection that the trap refused, with
-// method, host and path. Its source is transcript.Process, because the agent made
-// the connection.
+// Egress is the kind of the transcript entry for a connection that the trap refused. The entry has the method, host
+// and path. Its source is transcript.Process, because an agent's process made the connection.
 const Egress transcript.Kind = "egress"
 
-// Trap is an HTTP proxy, also for HTTPS; its URL is the value for HTTP_PROXY and
-// HTTPS_PROXY. It refuses and records connections to other machines, and forwards
-// those to loopback. It sees only programs that honour a proxy setting.
+// Trap is a proxy for HTTP and HTTPS. Its URL is the value for HTTP_PROXY and HTTPS_PROXY. It refuses and records
+// connections to other machines, and forwards connections to loopback. It sees only the connections of programs that
+// honour a proxy setting.
 type Trap struct {
 	listening
 	log     *transcript.Transcript
@@ -32,8 +31,8 @@ type Trap struct {
 	open map[net.Conn]struct{}
 }
 
-// StartTrap starts a trap on a free port of loopback. t may be nil. If reach
-// names loopback addresses (host:port), the trap passes only connections to them.
+// StartTrap starts a trap on a free port of loopback. It records refused connections in t, unless t is nil. If reach
+// contains loopback addresses (host:port), the trap forwards only connections to these addresses.
 func StartTrap(t *transcript.Transcript, reach ...string) (*Trap, error) {
 	p := &Trap{log: t, reach: reach, open: map[net.Conn]struct{}{}}
 	if err := p.listen("127.0.0.1:0", http.HandlerFunc(p.serve)); err != nil {
@@ -101,7 +100,7 @@ func (p *Trap) refuse(w http.ResponseWriter, r *http.Request, host string) {
 	http.Error(w, "acp-test lets no agent out: "+host+" was refused", http.StatusForbidden)
 }
 
-// tunnel connects the client to a server on this machine.
+// tunnel connects the client to a server on this machine and copies bytes in both directions.
 func (p *Trap) tunnel(w http.ResponseWriter, host string) {
 	server, err := net.DialTimeout("tcp", host, 10*time.Second)
 	if err != nil {
@@ -120,7 +119,7 @@ func (p *Trap) tunnel(w http.ResponseWriter, host string) {
 	p.mu.Unlock()
 	join := func(to, from net.Conn) {
 		defer p.tunnels.Done()
-		_, _ = io.Copy(to, from) // either end may close at any time
+		_, _ = io.Copy(to, from) // ignored, because either end may close at any time
 		to.Close()
 		from.Close()
 		p.mu.Lock()

@@ -11,9 +11,8 @@ import (
 	"github.com/acp-test/acp-test/internal/yamlfile"
 )
 
-// Script returns the recorded answers so far as the YAML of a script without
-// secrets. It returns nil if there was no request. A server that runs the
-// script gives the same answers to the same requests.
+// Script returns the answers recorded so far as a script in YAML, with secrets redacted. It returns nil if there was
+// no request. A server that runs the script sends the same answers to the same requests.
 func (r *Recorder) Script() []byte {
 	r.mu.Lock()
 	takes := slices.Clone(r.takes)
@@ -30,8 +29,8 @@ func (r *Recorder) Script() []byte {
 	return []byte(d.Format())
 }
 
-// split separates the conversation from side requests: if any request has tools,
-// requests without tools are not the conversation.
+// split separates the conversation from side requests. Requests for JSON are side requests. If any other request has
+// tools, requests without tools are side requests too.
 func split(takes []*take) (main, side []*take) {
 	tools := slices.ContainsFunc(takes, func(t *take) bool { return t.hasTools && !t.wantJSON })
 	for _, t := range takes {
@@ -44,8 +43,8 @@ func split(takes []*take) (main, side []*take) {
 	return main, side
 }
 
-// writeLanes returns one lane for each side request, which matches the text of
-// the request. redact removes secrets from that text.
+// writeLanes returns the lanes of a script: one for each side request, matched by the request's text. redact removes
+// secrets from that text.
 func writeLanes(side []*take, noTools bool, redact func(string) string) string {
 	if len(side) == 0 && !noTools {
 		return ""
@@ -65,7 +64,7 @@ func writeLanes(side []*take, noTools bool, redact func(string) string) string {
 	return strings.TrimSuffix(w.b.String(), "\n")
 }
 
-// group collects takes of the same key, in order of first appearance.
+// group groups the takes with the same key. The groups are in the order in which their keys first appear.
 func group(takes []*take, key func(*take) string) [][]*take {
 	var out [][]*take
 	at := map[string]int{}
@@ -84,7 +83,8 @@ func group(takes []*take, key func(*take) string) [][]*take {
 
 func writeTurns(main []*take, redact func(string) string) []TurnNode {
 	groups := group(main, func(t *take) string { return fmt.Sprint(t.turns, " ", t.said) })
-	// In one conversation, the count of turns selects the turn; several conversations need the prompts' texts.
+	// With one conversation, the number of the user's turns selects the turn of the script. With several, the
+	// prompts' texts are needed.
 	counted := true
 	for i, turn := range groups {
 		for _, t := range turn {
@@ -102,8 +102,7 @@ func writeTurns(main []*take, redact func(string) string) []TurnNode {
 	return turns
 }
 
-// writeReplies returns the replies to the requests of one turn, in the order of
-// their steps.
+// writeReplies returns the replies to the requests of one turn, in the order of the requests.
 func writeReplies(takes []*take) (replies []ReplyNode) {
 	byStep := map[int][]*take{}
 	last := 0
@@ -121,8 +120,8 @@ func writeReplies(takes []*take) (replies []ReplyNode) {
 	return replies
 }
 
-// best returns the index of the answer to keep: the last complete one, else the
-// last that began.
+// best returns the index of the answer to keep: the last complete answer; without one, the last that began; without
+// that, the last error.
 func best(takes []*take) int {
 	end, rank := 0, -1
 	for i, t := range takes {
@@ -140,8 +139,8 @@ func best(takes []*take) int {
 	return end
 }
 
-// answers returns the answers to one key: first each earlier error once,
-// then the answer to keep.
+// answers returns the steps for requests with the same key. Each error before the answer to keep is sent once; after
+// these, that answer is sent.
 func answers(takes []*take) (steps []StepNode) {
 	end := best(takes)
 	for _, t := range takes[:end] {
@@ -154,7 +153,7 @@ func answers(takes []*take) (steps []StepNode) {
 	return append(steps, takes[end].answer...)
 }
 
-// refused returns an error as steps.
+// refused returns the steps that repeat an HTTP error.
 func (r *Recorder) refused(status int, retry, body string) []StepNode {
 	f := Fail{Status: status}
 	if seconds, err := strconv.Atoi(retry); err == nil {
@@ -165,8 +164,8 @@ func (r *Recorder) refused(status int, retry, body string) []StepNode {
 	return []StepNode{NewStep("fail", f.flow())}
 }
 
-// steps returns an answer as steps. left: it ended because the agent left.
-// broken: it was broken off. cut: it ended without the events that end an answer.
+// steps converts an answer to steps. left means that the answer ended because the agent disconnected. broken means
+// that the connection to the provider broke. cut means that the answer ended without the events that end an answer.
 func (r *Recorder) steps(s *said, left, broken, cut bool) []StepNode {
 	for i := range s.steps {
 		s.steps[i].Chunks = r.redactChunks(s.steps[i].Chunks)
@@ -190,7 +189,7 @@ func (r *Recorder) steps(s *said, left, broken, cut bool) []StepNode {
 	return steps
 }
 
-// nodesOf returns steps as the nodes of a script, with all variables replaced.
+// nodesOf converts steps, whose variables are already replaced, to the nodes of a script.
 func nodesOf(steps []Step) []StepNode {
 	return lists.Map(steps, func(s Step) StepNode { return nodeOf(&s) })
 }
@@ -223,7 +222,7 @@ func nodeOf(s *Step) StepNode {
 
 func quoted(s string) string { return string(yamlfile.Quote(nil, s)) }
 
-// textNode is like NewText, but writes many equal chunks as one with a repeat count.
+// textNode is like NewText, but writes more than 50 equal chunks as a single chunk with a repeat count.
 func textNode(kind string, chunks []string) StepNode {
 	const many = 50
 	if n := len(chunks); n > many && len(slices.Compact(slices.Clone(chunks))) == 1 {
@@ -261,7 +260,7 @@ func toolNode(s *Step) StepNode {
 	return NewStep("tool", quoted(s.Tool), more...)
 }
 
-// String returns the span as a script writes it.
+// String returns the span in the notation of a script.
 func (s Span) String() string {
 	if s.Max <= s.Min {
 		return s.Min.String()
@@ -269,7 +268,7 @@ func (s Span) String() string {
 	return s.Min.String() + ".." + s.Max.String()
 }
 
-// flow returns the fault as the mapping under the key fail.
+// flow returns the fault as a YAML mapping, which is the value of the key fail.
 func (f *Fail) flow() string {
 	var parts []string
 	add := func(set bool, format string, a ...any) {
@@ -302,8 +301,8 @@ func (f *Fail) flow() string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// answerEntry returns the entry of the answer to a request. id is the name that
-// later requests use for the answer, if the wire format has one.
+// answerEntry returns the transcript entry for the answer to request n. id is the id by which later requests may
+// continue the answer; "" if the wire format has none.
 func answerEntry(n int, id string, steps []StepNode) object {
 	o := object{{"n", n}}
 	if id != "" {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// ofTrace answers a request about one transcript.
+// ofTrace answers a request of the page about one transcript.
 func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Values) error {
 	switch name {
 	case "columns":
@@ -28,7 +28,7 @@ func (s *Server) ofTrace(w http.ResponseWriter, name string, t *trace, q url.Val
 		}
 		return send(w, octets, e.Raw)
 	case "fields":
-		var f Fields // without types, where nothing is known
+		var f Fields // the zero value means that no types are known
 		if of := t.protocolOf(); of.Fields != nil {
 			f = of.Fields()
 		}
@@ -66,7 +66,8 @@ func number(q url.Values, name string) int {
 	return n
 }
 
-// rows answers with the texts of entries: those from a Seq on, or the listed ones.
+// rows answers with the texts of entries: the entries listed in "seqs", or those with Seqs from "from" to "to", at
+// most mostRows.
 func (s *Server) rows(w http.ResponseWriter, t *trace, q url.Values) error {
 	var wanted []int
 	for word := range strings.SplitSeq(q.Get("seqs"), ",") {
@@ -91,8 +92,9 @@ func (s *Server) rows(w http.ResponseWriter, t *trace, q url.Values) error {
 	return reply(w, rows)
 }
 
-// columns returns the records from a given number on, and the names from a given number on, in the binary form that
-// the page reads: the length of a JSON object, the object, and each column of all records, one column after the other.
+// columns returns the records with an index of at least from, and the names with an index of at least named. If
+// generation is out of date, it returns all from 0. The result is in the binary form that the page reads: the length
+// of a JSON object, that object, then the columns of the records one after the other.
 func (t *trace) columns(from, named, generation int) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -134,8 +136,8 @@ func (t *trace) columns(from, named, generation int) []byte {
 	return b
 }
 
-// events streams events until the page closes the request: one when a transcript grows, and one when the sources no
-// longer match the state that the page knows.
+// events streams events until the page closes the request: one whenever the transcript grows, and one whenever the
+// sources no longer match the state that the page has.
 func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) error {
 	var t *trace
 	if q.Get("file") != "" {
@@ -177,7 +179,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, q url.Values) er
 	}
 }
 
-// text answers with a text file from a folder of results.
+// text answers with a text file of a source.
 func (s *Server) text(w http.ResponseWriter, q url.Values) error {
 	file, err := s.file(q.Get("source"), q.Get("file"))
 	if err != nil {

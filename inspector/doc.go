@@ -1,4 +1,4 @@
-// Package inspector shows transcripts in a browser: as one page that contains its data, and as pages of a local
-// server, which follows files while they are written. It gets the meaning of entries from the values of Protocol, so
-// it works for any protocol.
+// Package inspector shows transcripts in a browser. It writes a single page that contains its data, or runs a local
+// server whose page follows files while they are written. A value of type Protocol explains the entries, so the
+// package works for any protocol.
 package inspector

@@ -12,45 +12,46 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Longer texts are cut in lists. The transcript has the whole text, and a server returns it for a single entry.
+// Limits, in bytes, of an entry's content and of its text in lists. Longer ones are cut. The server returns the
+// complete content when the page asks for a single entry.
 const (
 	rawLimit  = 16 << 10
 	lineLimit = 600
 )
 
-// Protocol has the facts about a transcript's protocol that the page needs.
+// Protocol contains what the page must know about the protocol of a transcript.
 type Protocol struct {
 	Classifier transcript.Classifier
 	Text       golden.Renderer
-	// Kind returns the kind of update of a notification, "" if it has none. If it is nil, the first word of the
-	// entry's text is used, which takes longer.
+	// Kind returns the kind of update that a notification contains, or "" if it contains none. If Kind is nil, the
+	// first word of the entry's text is used instead, which is slower.
 	Kind func(e transcript.Entry) string
-	// Fields returns the descriptions of the members of messages; nil if there are none.
+	// Fields returns the descriptions of the members of messages. It is nil if there are no descriptions.
 	Fields func() Fields
 }
 
 // Fields describes the members that a protocol's messages may have, and the specification's requirements on them.
 type Fields struct {
-	// Calls are the types of the parameters and of the result, by method.
+	// Calls lists the names of the types of a method's parameters and result, by method.
 	Calls map[string][]string `json:"calls"`
-	// Whole are the types of messages that consist of a value of one type, by method.
+	// Whole lists the types of messages that are a single value, by method.
 	Whole map[string]string `json:"whole,omitempty"`
-	// Types are the types by name, in the form that the page's schema.js describes.
+	// Types contains the types, by name. The page's schema.js documents the form.
 	Types map[string]any `json:"types"`
-	// Cite is the prefix of a link to the definition of a type in the specification, before the type's name.
+	// Cite is the URL of a type's definition in the specification, without the type's name at its end.
 	Cite string `json:"cite"`
-	// Says are indexes of Statements by their subject: TYPE, TYPE.MEMBER, or the name of a member or method. A
-	// statement has an id, a level, a sentence and a citation.
+	// Says maps a subject to indexes in Statements. A subject is TYPE, TYPE.MEMBER, or the name of a member or
+	// method. A statement consists of an id, a level, a sentence and a citation.
 	Says       map[string][]int `json:"says"`
 	Statements [][4]string      `json:"statements"`
 }
 
-// line returns the text of an entry for people.
+// line returns the text that describes an entry to people, cut at lineLimit.
 func (p Protocol) line(e transcript.Entry) string {
 	return wire.Clip(printable.Text(p.Text.Line(e)), lineLimit)
 }
 
-// raw returns the content of an entry as text, and whether it was cut.
+// raw returns the content of an entry as text, and whether the text was cut at rawLimit.
 func raw(e transcript.Entry) (text string, cut bool) {
 	text = string(bytes.ToValidUTF8(e.Raw, []byte("\ufffd")))
 	if len(text) > rawLimit {
@@ -59,8 +60,8 @@ func raw(e transcript.Entry) (text string, cut bool) {
 	return text, false
 }
 
-// label returns the word that names an entry: the kind of an update, else the frame's method, else the kind of the
-// entry.
+// label returns the word that names an entry in the page: the kind of update, else the frame's method, else the kind
+// of the entry.
 func (p Protocol) label(e transcript.Entry) string {
 	word := ""
 	switch {
@@ -73,21 +74,22 @@ func (p Protocol) label(e transcript.Entry) string {
 	return cmp.Or(word, e.Method, string(e.Kind))
 }
 
-// record is an entry without its text. The page has the record of every entry. So it can filter and draw a million
-// entries without requests.
+// record is an entry without its text. The page loads the records of all entries. It can then filter and draw a
+// million entries without requests to the server.
 type record struct {
-	at                                           float64 // microseconds
+	at                                           float64 // microseconds since the start
 	ref, size                                    uint32
 	source, kind, method, label, session, origin uint16
 }
 
-// names are texts that many entries share. Entries refer to them by number.
+// names contains texts that many entries share. Records refer to a text by its index.
 type names struct {
 	list  []string
 	index map[string]uint16
 }
 
-// number returns the number of a name. When all numbers are used, further names get the number of "".
+// number returns the index of a name, and adds the name if it is new. When all 65536 indexes are used, new names get
+// the index of "".
 func (n *names) number(s string) uint16 {
 	if i, ok := n.index[s]; ok {
 		return i
@@ -105,7 +107,6 @@ func (n *names) number(s string) uint16 {
 	return i
 }
 
-// record returns the record of an entry.
 func (n *names) record(e transcript.Entry, p Protocol) record {
 	size := cmp.Or(e.Size, len(e.Raw))
 	return record{at: float64(e.At.Microseconds()), ref: uint32(e.Ref), size: uint32(min(size, math.MaxUint32)),

@@ -11,9 +11,9 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Pack writes the entries of the transcript in r as the members "rows" and "names" of a JSON object, without its
-// braces, for a page that contains its data. The text of an entry comes from p. If a line of the file is invalid, it
-// returns the error after writing the entries before it.
+// Pack reads the transcript in r and writes its entries for a page that contains its data. The output is the members
+// "rows" and "names" of a JSON object, without the object's braces. p provides the text of each entry. If a line of
+// the transcript is invalid, Pack writes the entries before that line and returns an error.
 func Pack(w io.Writer, r io.Reader, p Protocol) error {
 	d := json.NewEncoder(w)
 	d.SetEscapeHTML(false)
@@ -39,7 +39,8 @@ func Pack(w io.Writer, r io.Reader, p Protocol) error {
 	return nil
 }
 
-// Packed returns a writer that encodes its input for the page: base64 of its gzip. The output is complete after Close.
+// Packed returns a writer that compresses its input with gzip and writes it to w in base64, which the page can
+// decode. The output is complete after Close.
 func Packed(w io.Writer) io.WriteCloser {
 	in64 := base64.NewEncoder(base64.StdEncoding, w)
 	return packer{gzip.NewWriter(in64), in64}

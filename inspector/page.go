@@ -21,12 +21,12 @@ import (
 //go:embed page
 var files embed.FS
 
-// top is the page up to its script, a template for policy, title and style.
+// top is the beginning of the page, up to its script. It is a format string for the policy, the title and the style.
 //
 //go:embed head.html
 var top string
 
-// modules are the parts of the page's script, each after those that it imports.
+// modules lists the parts of the page's script. Each follows the modules that it imports.
 var modules = strings.Fields("dom panes findings filter trace fields source table spans scale lanes plot timeline " +
 	"causes detail conversation state compare actions compose scratch proof moment overview tables cases scenario main")
 
@@ -36,13 +36,13 @@ func Style() string { return read("tokens.css") + read("style.css") }
 func read(name string) string {
 	text, err := files.ReadFile("page/" + name)
 	if err != nil {
-		panic(err) // impossible: the file is embedded
+		panic(err) // cannot happen: the file is embedded
 	}
 	return string(text)
 }
 
-// script joins all modules to one script. It drops their imports and exports, which is safe because no two modules
-// define the same name. A test checks both.
+// script returns all modules as one script, without their imports and exports. This works because no two modules
+// define the same name, which a test checks.
 var script = sync.OnceValue(func() string {
 	var b strings.Builder
 	b.WriteString("\"use strict\";\n(() => {\n")
@@ -55,8 +55,8 @@ var script = sync.OnceValue(func() string {
 
 var joined = lazy.Regexp(`(?m)^import [^;]*;\n|^export `)
 
-// policy returns a content security policy that allows only the page's own script and style, and connections to
-// connect.
+// policy returns a content security policy that allows the page only its own script and style, and connections to the
+// origins in connect.
 func policy(connect string) string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
@@ -66,13 +66,13 @@ func policy(connect string) string {
 		connect + "; base-uri 'none'; form-action 'none'"
 }
 
-// WritePage writes the page with its data, so that it can be opened from the disk. run is the JSON of a run. data
-// yields, for each of its results, the output of Pack in a JSON object, encoded by Packed. Encoded so, the data cannot
-// end an HTML element. p is the protocol of the run.
+// WritePage writes a page that contains its data, so that a browser can open the page from the disk. run is the run's
+// results.json. For each result in it, data yields a JSON object with the output of Pack, encoded by Packed. This
+// encoding contains no characters that could end an HTML element. p is the protocol of the run.
 func WritePage(w io.Writer, title string, run []byte, p Protocol, data iter.Seq[string]) error {
 	b := bufio.NewWriterSize(w, 1<<16)
 	head(b, title, policy("'none'"))
-	harmless := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(string(run)) // ends no element
+	harmless := strings.NewReplacer("<", `\u003c`, ">", `\u003e`, "&", `\u0026`).Replace(string(run)) // safe in HTML
 	fmt.Fprintf(b, "<script type=\"application/json\" id=\"run\">%s</script>\n", harmless)
 	if p.Fields != nil {
 		fmt.Fprint(b, "<script type=\"text/plain\" id=\"fields\">")

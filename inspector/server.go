@@ -16,20 +16,20 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// Action is an operation that the page can request. It gets the body of the page's request, and returns an answer for
-// JSON. Its error is shown to the user.
+// Action is an operation that the page can request. It receives the body of the page's request and returns a value,
+// which is sent to the page as JSON. The page shows an error to the user.
 type Action func(ctx context.Context, body json.RawMessage) (any, error)
 
 // Server shows sources in a browser. All fields but Actions and Title are required.
 type Server struct {
 	Sources []Source
-	// Protocol returns the protocol of a transcript by the version in its header.
+	// Protocol returns the protocol of a transcript, given the protocol version in the transcript's header.
 	Protocol func(version string) Protocol
-	// Judge returns the result of a transcript that belongs to no run, in the form of results.json.
+	// Judge returns the result of a transcript that does not belong to a run, in the form of results.json.
 	Judge func(name string, file io.Reader) (any, error)
-	// Canonical returns the canonical text of a transcript, without parts that differ by chance.
+	// Canonical returns the canonical text of a transcript. It leaves out whatever differs from run to run.
 	Canonical func(file io.Reader) (string, error)
-	// Token is the first part of each path. Requests without it are refused.
+	// Token is the first part of each path. The server refuses requests without the token.
 	Token string
 	// Actions are the operations that the page can request, by name.
 	Actions map[string]Action
@@ -41,12 +41,12 @@ type Server struct {
 	traces map[string]*trace
 }
 
-// Limits: how long a request may read an unread part of a file, how often files and folders are checked, and how much
-// an answer contains.
+// Limits of the server: the time for which one request may read new parts of a file, the intervals between checks of
+// files and folders, and the maximum size of answers.
 const (
 	budget      = 200 * time.Millisecond
 	fileEvery   = 40 * time.Millisecond
-	treeEvery   = 25 // times fileEvery
+	treeEvery   = 25 // in multiples of fileEvery
 	mostRows    = 2000
 	mostFile    = 4 << 20
 	mostJudged  = 64 << 20
@@ -62,12 +62,12 @@ func (s *Server) Close() {
 		t.close()
 	}
 	for _, r := range s.roots {
-		r.Close() // it was only read
+		r.Close() // opened only for reading
 	}
 }
 
-// ServeHTTP answers requests with the token that come from a page of this server and use a local address. No other
-// page, and no other host name, can reach the server.
+// ServeHTTP answers a request if it has the token, comes from a page of this server, and uses a local address. This
+// protects the server from other pages and from other host names for this machine.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Referrer-Policy", "no-referrer")
@@ -89,7 +89,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// local reports whether a request uses a local address of this server and comes from no other page.
+// local reports whether a request uses a local address of this server and does not come from another page.
 func local(r *http.Request) bool {
 	address, ok := r.Context().Value(http.LocalAddrContextKey).(interface{ String() string })
 	if !ok {

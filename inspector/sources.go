@@ -20,24 +20,24 @@ import (
 
 // Source is a folder of results, or one transcript.
 type Source struct {
-	// Name is the user's name for the source.
+	// Name is the name of the source that the user sees.
 	Name string
-	// Dir is the folder whose transcripts are shown; with File, only that one is shown.
+	// Dir is the folder whose transcripts are shown. If File is set, only that transcript in Dir is shown.
 	Dir, File string
-	// Round is the source's number among repeated rounds of runs; 0 for other sources. The page shows the newest round
-	// next to the last full one.
+	// Round is the source's number among repeated rounds of runs; 0 for other sources. The page compares the newest
+	// round with the last complete one.
 	Round int
 
 	problem string
 	dropped bool
 }
 
-// Tell makes the page show a problem of a source.
+// Tell makes the page show a problem with a source.
 func (s *Server) Tell(name, problem string) {
 	s.change(name, func(from *Source) { from.problem = problem })
 }
 
-// Drop stops showing a source. No other source gets its number.
+// Drop removes a source from the page. The numbers of the other sources do not change.
 func (s *Server) Drop(name string) { s.change(name, func(from *Source) { from.dropped = true }) }
 
 func (s *Server) change(name string, do func(*Source)) {
@@ -50,26 +50,24 @@ func (s *Server) change(name string, do func(*Source)) {
 	}
 }
 
-// Add adds a source, whose folder need not exist yet.
+// Add adds a source. Its folder need not exist yet.
 func (s *Server) Add(from Source) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Sources = append(s.Sources, from)
 }
 
-// Shown returns the current sources.
 func (s *Server) Shown() []Source {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.Sources)
 }
 
-// Open opens a file of a source, which is given by its number. It opens nothing outside of the source's folder.
+// Open opens a file of a source, given the source's number. It refuses a file outside of the source's folder.
 func (s *Server) Open(source int, name string) (*os.File, error) {
 	return s.file(strconv.Itoa(source), name)
 }
 
-// source returns the source with a number.
 func (s *Server) source(number string) (Source, error) {
 	n, err := strconv.Atoi(number)
 	s.mu.Lock()
@@ -97,8 +95,8 @@ func (s *Server) root(dir string) (*confined.Root, error) {
 	return r, nil
 }
 
-// file opens a file of a source: nothing outside of its folder, and if the source is one transcript, only that and its
-// report.
+// file opens a file of a source. It refuses a file outside of the source's folder. If the source is a single
+// transcript, it opens only that transcript and its report.
 func (s *Server) file(number, name string) (*os.File, error) {
 	from, err := s.source(number)
 	if err != nil {
@@ -120,7 +118,7 @@ func (s *Server) trace(number, name string) (*trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	file.Close() // opened only to check that the file exists
+	file.Close() // opened only to check that it exists
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.traces == nil {
@@ -133,17 +131,17 @@ func (s *Server) trace(number, name string) (*trace, error) {
 	return s.traces[key], nil
 }
 
-// shown is a source in the form for the page.
+// shown is a source in the form that the page receives.
 type shown struct {
 	Number int    `json:"number"`
 	Name   string `json:"name"`
 	Round  int    `json:"round,omitempty"`
-	// Results is the content of results.json; null if there is none.
+	// Results is the content of results.json; null if the file is missing.
 	Results json.RawMessage `json:"results"`
 	Files   []found         `json:"files"`
 	Problem string          `json:"problem,omitempty"`
-	// Reports are reports on single transcripts, by the paths of the transcripts: serve writes NAME.results.json next
-	// to NAME.jsonl.
+	// Reports contains the reports on single transcripts, by the transcript's path. acp-test serve writes such a
+	// report to NAME.results.json next to NAME.jsonl.
 	Reports map[string]json.RawMessage `json:"reports,omitempty"`
 }
 
@@ -153,8 +151,8 @@ type found struct {
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified"` // milliseconds since 1970
 
-	report  string // the file of the report on the transcript
-	version int64  // changes when that file does
+	report  string // path of the report on the transcript
+	version int64  // changes whenever the report does
 }
 
 // ofOne is the end of the file name of a report on one transcript.
@@ -163,8 +161,8 @@ const ofOne = ".results.json"
 // reportOf returns the file name of the report on a transcript.
 func reportOf(name string) string { return strings.TrimSuffix(name, ".jsonl") + ofOne }
 
-// runs returns the current sources, and the state for events. The state is computed before the sources are read, so
-// that no change goes unnoticed.
+// runs returns the current sourcesand their state, which the page passes to events. The state is computed before the
+// sources are read, so that no change is missed.
 func (s *Server) runs() map[string]any {
 	state := s.state()
 	all := []shown{}
@@ -197,7 +195,7 @@ func (s *Server) runs() map[string]any {
 	return map[string]any{"sources": all, "actions": actions, "state": state}
 }
 
-// results returns the report of a run in a file of a source, nil if there is none or it is incomplete.
+// results reads a report from a file of a source. It returns nil if the file is missing or its JSON is incomplete.
 func (s *Server) results(number, name string) json.RawMessage {
 	file, err := s.file(number, name)
 	if err != nil {
@@ -211,7 +209,7 @@ func (s *Server) results(number, name string) json.RawMessage {
 	return text
 }
 
-// state returns a text that changes when the sources do.
+// state returns a text that changes whenever the sources change.
 func (s *Server) state() string {
 	var b strings.Builder
 	for i, from := range s.Shown() {
@@ -228,7 +226,7 @@ func (s *Server) state() string {
 			if info, err := file.Stat(); err == nil {
 				fmt.Fprint(&b, info.Size(), info.ModTime().UnixNano())
 			}
-			file.Close() // opened only to look at its state
+			file.Close() // opened only to read its size and time
 		}
 	}
 	sum := fnv.New64a()
@@ -251,7 +249,7 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		f := found{Path: name, Size: info.Size(), Modified: info.ModTime().UnixMilli()}
 		if reported {
 			if info, err := root.Lstat(filepath.FromSlash(reportOf(name))); err == nil {
-				// The version changes when an incomplete report is completed.
+				// The size and time change when an incomplete report is completed.
 				f.report, f.version = reportOf(name), info.ModTime().UnixNano()+info.Size()
 			}
 		}
@@ -266,7 +264,7 @@ func (s *Server) transcripts(from Source) ([]found, error) {
 		const deepest, most = 8, 100_000
 		entries, err := root.ReadDir(filepath.FromSlash(dir), most)
 		if err != nil || depth > deepest {
-			return // an unreadable folder has nothing to show
+			return // an unreadable folder is shown as empty
 		}
 		there := lists.Set(lists.Map(entries, fs.DirEntry.Name))
 		for _, e := range entries {

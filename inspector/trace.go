@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// trace is a transcript on the server: the position of each entry in the file, and the record that the page gets. The
-// file may still grow. If another file replaces it, the trace begins again with the next generation.
+// trace is the server's index of a transcript: for each entry, its position in the file and its record. The file may
+// still grow. If another file replaces it, the trace starts again from an empty index and increases its generation.
 type trace struct {
 	open     func() (*os.File, error)
 	protocol func(version string) Protocol
@@ -24,20 +24,20 @@ type trace struct {
 	head       transcript.Header
 	of         Protocol
 	decoder    *transcript.Decoder
-	end        int64 // of the last whole line
+	end        int64 // end of the last complete line in the file
 	starts     []int64
 	records    []record
 	names      names
-	skipped    int    // lines that are not entries
+	skipped    int    // number of lines that are not entries
 	problem    string // why the file cannot be read
 	atEnd      bool
-	rest       []byte // the beginning of a line that is not whole
+	rest       []byte // the beginning of an incomplete line
 }
 
-// chunk is how many bytes of a file are read at a time.
+// chunk is the number of bytes that are read at a time.
 const chunk = 1 << 20
 
-// grow reads the new part of the file, for at most budget.
+// grow reads the new part of the file. It stops after the time budget, even if more is left.
 func (t *trace) grow(budget time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,7 +63,7 @@ func (t *trace) grow(budget time.Duration) {
 	}
 }
 
-// renew opens the file, again if another file has replaced it.
+// renew opens the file if it is not open yet, or if another file has replaced it.
 func (t *trace) renew() error {
 	next, err := t.open()
 	if err != nil {
@@ -80,14 +80,14 @@ func (t *trace) renew() error {
 		return errors.Join(err, next.Close())
 	}
 	if t.file != nil {
-		t.file.Close() // it was only read
+		t.file.Close() // opened only for reading
 	}
 	t.file, t.generation = next, t.generation+1
 	t.decoder, t.end, t.starts, t.records, t.names, t.skipped, t.rest = nil, 0, nil, nil, names{}, 0, nil
 	return nil
 }
 
-// take reads the lines in the next part of the file.
+// take adds the entries in b, the next part of the file.
 func (t *trace) take(b []byte) {
 	if len(t.rest) > 0 {
 		b = append(t.rest, b...)
@@ -134,14 +134,13 @@ func (t *trace) length() (n, generation int) {
 	return len(t.records), t.generation
 }
 
-// protocolOf returns the protocol of the transcript.
 func (t *trace) protocolOf() Protocol {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.of
 }
 
-// entry reads one entry from the file again.
+// entry reads one entry from the file, given its Seq.
 func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +161,8 @@ func (t *trace) entry(seq int) (transcript.Entry, Protocol, error) {
 	return e, t.of, err
 }
 
-// find returns the Seqs of the entries, from a Seq on, whose line in the file contains a text, ignoring case.
+// find returns the Seqs of the entries whose line in the file contains a text. It ignores case, and entries before
+// the Seq from.
 func (t *trace) find(text string, from int) []uint32 {
 	t.mu.Lock()
 	file, starts := t.file, append(slices.Clip(t.starts), t.end)
@@ -170,7 +170,7 @@ func (t *trace) find(text string, from int) []uint32 {
 	needle, lines := bytes.ToLower([]byte(text)), len(starts)-1
 	var found []uint32
 	for first := max(from-1, 0); first < lines; {
-		last := first + 1 // the lines of one chunk
+		last := first + 1 // end of the lines in one chunk
 		for last < lines && starts[last]-starts[first] < chunk {
 			last++
 		}
@@ -181,7 +181,7 @@ func (t *trace) find(text string, from int) []uint32 {
 		}
 		low := bytes.ToLower(buf)
 		if len(low) != len(buf) {
-			low = buf // if lower case changes the length, search the original
+			low = buf // lower case has another length: search the original
 		}
 		for i := first; i < last; i++ {
 			line := low[starts[i]-starts[first] : starts[i+1]-starts[first]]
@@ -194,11 +194,10 @@ func (t *trace) find(text string, from int) []uint32 {
 	return found
 }
 
-// close closes the file.
 func (t *trace) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.file != nil {
-		t.file.Close() // it was only read
+		t.file.Close() // opened only for reading
 	}
 }

@@ -17,18 +17,18 @@ type Bug struct {
 	Number  int
 	Side    string // "agent" or "editor"
 	Project string
-	What    string   // what went wrong, in a sentence
+	What    string   // the bug in one sentence
 	Reports []string // owner/repository#number, at least one
-	// Faults each reproduce the bug; Found are the rules and checks that find it.
-	// If both are missing, NotJudged is a sentence with the reason. By names the
-	// program that can have the faults: Agent, AgentOfV2 or Editor.
+	// By names the program that can have the faults: Agent, AgentOfV2 or Editor. Each of Faults reproduces the bug.
+	// Found lists the rules and checks that find the bug. If both lists are empty, NotJudged is a sentence with the
+	// reason.
 	By        string
 	Faults    []string
 	Found     []Finder
 	NotJudged string
 }
 
-// The programs that have the faults of a bug.
+// The values of Bug.By: programs that can have faults.
 const (
 	Agent     = "agent"
 	AgentOfV2 = "agent in version 2"
@@ -39,12 +39,12 @@ const (
 // with the class it reports.
 type Finder struct{ Name, Class string }
 
-// All returns the record, sorted by number. It panics for a mistake in the file,
-// which the first test finds.
+// All returns the record, sorted by number. It panics if the embedded file has a mistake; a test makes sure that it
+// has none.
 func All() []Bug {
 	var all []Bug
 	for i, text := range strings.Split(strings.TrimSpace(table), "\n\n") {
-		if i > 0 { // the first block is about the file
+		if i > 0 { // the first block describes the file
 			all = append(all, parse(text))
 		}
 	}

@@ -1,7 +1,7 @@
-// Package canary is an MCP server with a tool that reports its use. A test names
-// the server in session/new and lets the model call the tool. It then knows
-// whether the session's servers really reached the agent: each contact is a
-// Sighting, and the tool's result carries a word that nobody can guess.
+// Package canary provides an MCP server, the canary, with a tool that reports its use. A test names the canary in
+// session/new and lets the model call the tool. Each contact with the canary is recorded as a Sighting, and the
+// tool's result contains a word that cannot be guessed. The test therefore knows whether the agent really connected
+// to the session's MCP servers.
 package canary
 
 import (
@@ -33,15 +33,12 @@ import (
 // Tool is the name of the tool. It takes a text and answers "TOKEN: text".
 const Tool = "canary_sing"
 
-// Rest is the name of a tool without arguments. A call of it is a Sighting with
-// its name as the text.
+// Rest is the name of a tool without arguments. A call of Rest is a Sighting whose text is the tool's name.
 const Rest = "canary_rest"
 
-// Texts for which the tool behaves differently. Crash ends a server over stdio at
-// once. Hang makes every server wait until the call is cancelled or the
-// connection ends. Fail makes the tool report a failure. Silent makes its result
-// empty. Picture adds an image after the text. A text that begins with Late makes
-// the call take a second, even if it is cancelled.
+// Arguments for which Tool behaves differently. Crash ends a stdio server at once. Hang makes the call wait until it
+// is cancelled or the connection ends. Fail makes the tool report a failure. Silent makes its result empty. Picture
+// adds an image after the text. If the text begins with Late, the call takes a second, even if it is cancelled.
 const (
 	Crash   = "crash"
 	Hang    = "hang"
@@ -51,24 +48,23 @@ const (
 	Late    = "late"
 )
 
-// dot is a picture of one pixel.
+// dot is a PNG image of one pixel.
 var dot = []byte("\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0d" +
 	"IHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU" +
 	"\x00\x00\x00\x0aIDATx\xdac`\x00\x00\x00\x02\x00\x01\xe5'\xde\xfc\x00\x00\x00\x00IEND\xaeB`\x82")
 
-// Variable and Header carry the token to a server over stdio and over HTTP: the
-// agent must pass them on as session/new named them. A server over stdio also
-// gets its own HOME, which the agent's HOME must not replace.
+// Variable and Header contain the token: Variable is an environment variable of a stdio server, Header an HTTP
+// header. The agent must pass them as session/new specifies. A stdio server also gets its own HOME, which the agent
+// must not replace by the agent's HOME.
 const (
 	Variable = "CANARY_TOKEN"
 	Header   = "X-Canary-Token"
 )
 
-// Odd is the variable that tells a server over stdio that it gets the additions
-// of Oddly.
+// Odd is an environment variable that tells a stdio server to expect the additions of Oddly.
 const Odd = "CANARY_ODD"
 
-// The additions of Oddly.
+// Further values that Oddly adds: the name of a variable with an empty value, and a value with unusual characters.
 const (
 	empty   = "CANARY_EMPTY"
 	letters = `a=b "c" 'd' \ü`
@@ -76,8 +72,8 @@ const (
 
 var further = []string{"two words", "", `it's "quoted" \`}
 
-// Oddly returns s with further arguments and with variables that are empty or
-// have unusual characters. The agent must pass all of them on unchanged.
+// Oddly returns s with further arguments and with variables that are empty or have unusual characters. The agent must
+// pass all of them unchanged.
 func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
 	s.Args = slices.Concat(s.Args, further)
 	s.Env = append(slices.Clone(s.Env), mockclient.EnvVariable{Name: empty},
@@ -85,19 +81,18 @@ func Oddly(s mockclient.MCPServer) mockclient.MCPServer {
 	return s
 }
 
-// home is the name of a server's HOME folder. It has a space, as users' folders
-// may.
+// home is the name of a server's HOME folder. It contains a space, as folders of users may.
 const home = "canary home"
 
-// number is the prefix of an environment variable that only one server over
-// stdio gets. The variable named by mine tells the server which one.
+// number is the prefix of the environment variables that Numbered adds: each stdio server gets another one. The
+// variable mine tells a server the name of its own variable.
 const (
 	number = "CANARY_NUMBER_"
 	mine   = "CANARY_MINE"
 )
 
-// Numbered returns s with a variable that no other server has. A server that has
-// the variable of another one was started with more than the editor gave.
+// Numbered returns s with the variable of number n. No other server may get this variable. If a server has the
+// variable of another server, the agent mixed up the environments of its servers.
 func Numbered(s mockclient.MCPServer, n int) mockclient.MCPServer {
 	name := number + strconv.Itoa(n)
 	s.Env = append(slices.Clone(s.Env), mockclient.EnvVariable{Name: name, Value: "1"},
@@ -105,11 +100,10 @@ func Numbered(s mockclient.MCPServer, n int) mockclient.MCPServer {
 	return s
 }
 
-// numbered is how many of these variables a server looks for.
+// numbered is the number of variables that a server looks for.
 const numbered = 64
 
-// stray returns the variable of another server that lookup finds, "" if it finds
-// none.
+// stray returns the name of another server's variable if lookup finds one, and "" otherwise.
 func stray(lookup func(string) (string, bool)) string {
 	own, _ := lookup(mine)
 	for n := range numbered {
@@ -121,24 +115,19 @@ func stray(lookup func(string) (string, bool)) string {
 	return ""
 }
 
-// Slow is the variable that, if set, makes a server over stdio delay its answer
-// to the first greeting.
+// Slow is an environment variable. If it is set, a stdio server delays its response to the first greeting.
 const Slow = "CANARY_SLOW"
 
-// Stubborn is the variable that, if set, makes a server over stdio keep running
-// after the end of its input.
+// Stubborn is an environment variable. If it is set, a stdio server keeps running after the end of its input.
 const Stubborn = "CANARY_STUBBORN"
 
-// staying is the maximum time that a stubborn server keeps running; a signal
-// ends it sooner.
+// staying is the maximum time for which a stubborn server keeps running. A signal ends the server sooner.
 const staying = time.Minute
 
-// Other is the variable that, if set, makes a server over stdio answer with
-// another token.
+// Other is an environment variable. If it is set, a stdio server answers with another token.
 const Other = "CANARY_OTHER"
 
-// Paged is the variable that, if set, makes a server over stdio list its tools in
-// pages of one.
+// Paged is an environment variable. If it is set, a stdio server lists its tools in pages of one tool.
 const Paged = "CANARY_PAGED"
 
 // Ways are the variables that change how a server over stdio behaves, each by its
@@ -151,30 +140,28 @@ const slowness = time.Second
 
 // Sighting is one contact with the server.
 type Sighting struct {
-	// What is "initialized" (an MCP client shook hands; once for each process of
-	// a server over stdio), "listed" (it asked for the tools, or for their first
-	// page), "called", or "left" (it gave up a call with the text Hang, by a
-	// notification or by the end of the connection).
+	// What is the kind of contact. "initialized": an MCP client completed the handshake; recorded once per process of
+	// a stdio server. "listed": the client asked for the tools, or for their first page. "called": it called a tool.
+	// "left": it gave up a call with the text Hang, by a notification or by closing the connection.
 	What string `json:"what"`
-	// Text is the argument of a call, and Said the text of its result; "" if the
-	// result has none or reports a failure.
+	// Text is the argument of a call. Said is the text of the call's result; "" if the result has no text or reports
+	// a failure.
 	Text string `json:"text,omitempty"`
 	Said string `json:"said,omitempty"`
-	// Open reports whether the server answers the call only once it is given up.
+	// Open is true if the server answers the call only after the client has given up.
 	Open bool `json:"open,omitempty"`
-	// Token reports whether the token and its additions arrived, by the variable
-	// or the header.
+	// Token is true if the token and, for a stdio server, its HOME and the additions of Oddly arrived unchanged.
 	Token bool `json:"token"`
-	// Stray is a variable that the agent set although the editor gave it for
-	// another server.
+	// Stray is the name of a variable that the agent set although the editor specified it for another server; "" if
+	// there is none.
 	Stray string `json:"stray,omitempty"`
 }
 
-// greetings are the requests with which clients open a connection. The first is
-// as old as MCP, the second is from versions of MCP without a session.
+// greetings lists the requests with which clients open a connection. The second is from versions of MCP that have no
+// session.
 var greetings = []string{"initialize", "server/discover"}
 
-// Tools are the names of the tools, in the order in which the server lists them.
+// Tools lists the names of the tools, in the order of the server's list.
 var Tools = []string{Rest, Tool}
 
 func newServer(
@@ -229,16 +216,15 @@ func newServer(
 	return server
 }
 
-// firstPage reports whether a request for the tools names no page.
+// firstPage reports whether a request for the list of tools asks for the first page: it has no cursor.
 func firstPage(r mcp.Request) bool {
 	p, ok := r.GetParams().(*mcp.ListToolsParams)
 	return !ok || p == nil || p.Cursor == ""
 }
 
-// Stdio returns the entry of session/new for a canary that is started as a
-// process. command and args are the absolute path and the first arguments of a
-// program that calls Main. The canary appends sightings to the file log; see
-// Read.
+// Stdio returns the entry in session/new for a canary that the agent starts as a process. command is the absolute
+// path of a program that calls Main, and args are its first arguments. The canary appends its sightings to the file
+// log; see Read.
 func Stdio(name, token, log string, command string, args ...string) mockclient.MCPServer {
 	return mockclient.MCPServer{
 		Name: name, Command: command, Args: append(append([]string{}, args...), log),
@@ -247,13 +233,12 @@ func Stdio(name, token, log string, command string, args ...string) mockclient.M
 	}
 }
 
-// Token returns the canary's secret word in a run with a seed.
+// Token returns the canary's secret word in a run with the given seed.
 func Token(seed int64) string { return "canary-" + strconv.FormatInt(seed, 10) }
 
-// Main runs the command of Stdio: an MCP server on in and out until in ends or a
-// call makes it crash. args are the name of the log file, and the additions of
-// Oddly; lookup is os.LookupEnv. As servers do, it reports its start and each
-// call on errs. It returns the exit status.
+// Main is the program of a canary that Stdio describes. It runs an MCP server on in and out until in ends or a call
+// makes it crash. args are the path of the log file, followed by any arguments that Oddly added. lookup is
+// os.LookupEnv. Main writes a line to errs for each sighting, as servers do. It returns the exit status.
 func Main(
 	ctx context.Context, args []string, lookup func(string) (string, bool), in io.Reader, out, errs io.Writer,
 ) int {
@@ -299,12 +284,12 @@ func Main(
 		if s.Text == Crash {
 			select {
 			case crashed <- struct{}{}:
-			default: // another call has
+			default: // another call has done it already
 			}
-			select {} // no answer, not even while the process ends
+			select {} // never answer, not even while the process ends
 		}
 	}
-	page := 0 // the default, more than it has tools
+	page := 0 // 0 is the default size, larger than the number of tools
 	if getenv(Paged) != "" {
 		page = 1
 	}
@@ -329,15 +314,15 @@ func Main(
 	return 0
 }
 
-// stay keeps a stubborn server running until a signal comes or the time staying is over.
+// stay waits until a signal comes or the time staying is over. It keeps a stubborn server running.
 func stay(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, staying)
 	defer stop()
 	<-ctx.Done()
 }
 
-// asGiven reports whether all additions of Oddly have arrived unchanged. It
-// returns true if the server got no additions at all.
+// asGiven reports whether all additions of Oddly arrived unchanged. It also returns true if no addition arrived,
+// because most servers have none.
 func asGiven(args []string, lookup func(string) (string, bool)) bool {
 	nothing, isEmpty := lookup(empty)
 	value, isOdd := lookup(Odd)
@@ -347,7 +332,7 @@ func asGiven(args []string, lookup func(string) (string, bool)) bool {
 	return isEmpty && nothing == "" && value == letters && slices.Equal(args, further)
 }
 
-// hesitate delays the answer to the first message, and with it the answers to all later ones.
+// hesitate delays the response to the first message, and therefore the responses to all later ones.
 func hesitate(next mcp.MethodHandler) mcp.MethodHandler {
 	awake := sync.OnceFunc(func() { time.Sleep(slowness) })
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
@@ -360,8 +345,8 @@ type writeCloser struct{ io.Writer }
 
 func (writeCloser) Close() error { return nil }
 
-// Read returns the sightings of a log. If the log does not exist, the server was
-// not started, and there are none.
+// Read returns the sightings of a log. If the log does not exist, the server was never started, and Read returns no
+// sightings.
 func Read(log string) ([]Sighting, error) {
 	raw, err := os.ReadFile(log)
 	if errors.Is(err, os.ErrNotExist) {
@@ -375,7 +360,7 @@ func Read(log string) ([]Sighting, error) {
 	lines.Buffer(nil, len(raw)+1)
 	for lines.Scan() {
 		var s Sighting
-		if json.Unmarshal(lines.Bytes(), &s) == nil { // the last line may be torn
+		if json.Unmarshal(lines.Bytes(), &s) == nil { // the last line may be incomplete
 			sightings = append(sightings, s)
 		}
 	}
@@ -393,7 +378,7 @@ type Server struct {
 	sightings []Sighting
 }
 
-// Start starts a canary over HTTP.
+// Start starts a canary over HTTP with the given token.
 func Start(token string) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -412,9 +397,9 @@ func Start(token string) (*Server, error) {
 	return s, nil
 }
 
-// Serve accepts connections from an additional listener until Close, which closes the listener.
+// Serve accepts connections from an additional listener until Close, which also closes the listener.
 func (s *Server) Serve(l net.Listener) {
-	s.doing.Go(func() { _ = s.http.Serve(l) }) // always an error: the server was closed
+	s.doing.Go(func() { _ = s.http.Serve(l) }) // Serve's error only says that the server was closed
 }
 
 func (s *Server) see(sighting Sighting) {
@@ -423,14 +408,14 @@ func (s *Server) see(sighting Sighting) {
 	s.sightings = append(s.sightings, sighting)
 }
 
-// Entry returns the entry of session/new for this server.
+// Entry returns the entry in session/new for this server.
 func (s *Server) Entry(name string) mockclient.HTTPServer {
 	return mockclient.HTTPServer{
 		Type: "http", Name: name, URL: s.url, Headers: []mockclient.EnvVariable{{Name: Header, Value: s.token}},
 	}
 }
 
-// Sightings returns the contacts so far.
+// Sightings returns a copy of the sightings so far.
 func (s *Server) Sightings() []Sighting {
 	s.mu.Lock()
 	defer s.mu.Unlock()

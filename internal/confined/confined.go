@@ -1,6 +1,6 @@
-// Package confined reads and writes files in a directory that a hostile program
-// shares. No link leads out of the directory, only regular files are opened, and
-// no read blocks, lasts longer than its context or exceeds its memory limit.
+// Package confined reads and writes files in a directory to which a hostile program can also write. It follows no
+// link out of the directory and opens only regular files. No read blocks, lasts longer than its context, or exceeds
+// its memory limit.
 package confined
 
 import (
@@ -16,24 +16,24 @@ import (
 	"time"
 )
 
-// Limit is the maximum number of bytes of one file kept in memory.
+// Limit is the maximum number of bytes of one file that are kept in memory.
 const Limit = 64 << 20
 
-// Errors caused by a file's state, wrapped in an *fs.PathError.
+// Errors that depend on a path or its file. They are wrapped in an *fs.PathError.
 var (
 	ErrOutside    = errors.New("the path leads out of the directory")
 	ErrNotRegular = errors.New("want a regular file")
 	ErrTooLarge   = errors.New("the file is too large")
 )
 
-// Root is an open directory. It stays the same directory even if the program
-// replaces it.
+// Root is an open directory. It refers to the same directory even if a program puts another directory at the path.
 type Root struct {
-	dir, real string // as named, and without symbolic links
+	dir, real string // path as given, and path without symbolic links
 	root      *os.Root
 }
 
-// Open opens a directory. Until then the directory is trusted.
+// Open opens a directory, following links in its path. No hostile program may have had access to the directory before
+// this call.
 func Open(dir string) (*Root, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -56,8 +56,8 @@ func (r *Root) Dir() string { return r.dir }
 // Close closes the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Below reports whether the root directory is dir or lies below it, with links
-// resolved. It returns true for "".
+// Below reports whether the root directory is dir or lies below it, after links are resolved. It returns true if dir
+// is "".
 func (r *Root) Below(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)
 	if dir == "" || err != nil {
@@ -67,8 +67,8 @@ func (r *Root) Below(dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// Rel returns an absolute path relative to the directory. ok is false if the
-// path, links aside, leads out of the directory.
+// Rel returns an absolute path relative to the directory. ok is false if the path is outside of the directory. Links
+// are not resolved.
 func (r *Root) Rel(path string) (string, bool) {
 	for _, base := range []string{r.dir, r.real} {
 		if rel, err := filepath.Rel(base, path); err == nil && filepath.IsLocal(rel) {
@@ -78,9 +78,9 @@ func (r *Root) Rel(path string) (string, bool) {
 	return "", false
 }
 
-// follow calls do with a file. An os.Root refuses all absolute links, so follow
-// resolves a link that stays inside and tries again, through the root like any
-// other path. last says that it also follows a link at the end of the path.
+// follow calls do with the path of a file. An os.Root refuses every absolute link. If do fails for that reason,
+// follow resolves the link and, if it stays inside the directory, calls do with the resolved path. If last is true,
+// follow also resolves a link at the end of the path.
 func (r *Root) follow(name string, last bool, do func(name string) error) error {
 	err := do(name)
 	if !escapes(err) {
@@ -88,7 +88,7 @@ func (r *Root) follow(name string, last bool, do func(name string) error) error 
 	}
 	path, base := filepath.Join(r.real, name), ""
 	real, problem := filepath.EvalSymlinks(path)
-	if !last || problem != nil { // a missing file: follow only its directory
+	if !last || problem != nil { // a missing file: resolve only its directory
 		path, base = filepath.Split(path)
 		real, problem = filepath.EvalSymlinks(path)
 	}
@@ -103,18 +103,17 @@ func (r *Root) follow(name string, last bool, do func(name string) error) error 
 	return err
 }
 
-// escapes reports whether an error is os.Root's refusal. The os package has no
-// exported error for that, but tests fix its text.
+// escapes reports whether an error says that os.Root refused a path. Package os exports no error value for this, so
+// escapes compares the text; a test checks that the text is still the same.
 func escapes(err error) bool {
 	path := (*fs.PathError)(nil)
 	return errors.As(err, &path) && strings.Contains(path.Err.Error(), "escapes from parent")
 }
 
-// Lstat returns the info of a file, without following a link at the end of the
-// path.
+// Lstat returns the info of a fileand does not follow a link at the end of the path.
 func (r *Root) Lstat(name string) (fs.FileInfo, error) { return r.described(name, false, r.root.Lstat) }
 
-// Stat returns the info of the file that a path leads to.
+// Stat returns the info of a file. It follows links that stay in the directory.
 func (r *Root) Stat(name string) (fs.FileInfo, error) { return r.described(name, true, r.root.Stat) }
 
 func (r *Root) described(name string, last bool, stat func(string) (fs.FileInfo, error)) (info fs.FileInfo, err error) {
@@ -128,8 +127,8 @@ func (r *Root) described(name string, last bool, stat func(string) (fs.FileInfo,
 // Readlink returns the target of a link.
 func (r *Root) Readlink(name string) (string, error) { return r.root.Readlink(name) }
 
-// ReadDir returns up to limit entries of a directory, in no order. It follows no
-// links out of the root.
+// ReadDir returns up to limit entries of a directory, in no particular order. It does not follow links out of the
+// root.
 func (r *Root) ReadDir(name string, limit int) ([]fs.DirEntry, error) {
 	var f *os.File
 	err := r.follow(name, true, func(name string) (err error) {
@@ -152,9 +151,8 @@ func (r *Root) Open(name string) (*os.File, error) {
 	return r.open(name, os.O_RDONLY, 0)
 }
 
-// open opens only a regular file. It checks the file before opening, because
-// opening a device can have effects, and again after, because the file can
-// change.
+// open opens only a regular file. It checks the file before opening it, because opening a device can have effects. It
+// checks the file again after opening it, because another program may have replaced it.
 func (r *Root) open(name string, flag int, perm fs.FileMode) (f *os.File, err error) {
 	err = r.follow(name, true, func(at string) error {
 		if info, err := r.root.Stat(at); err == nil && !info.Mode().IsRegular() {
@@ -193,7 +191,7 @@ func notRegular(name string, mode fs.FileMode) error {
 	return &fs.PathError{Op: "open", Path: name, Err: fmt.Errorf("it is %s: %w", what, ErrNotRegular)}
 }
 
-// ReadFile returns the content of a regular file, up to limit bytes.
+// ReadFile returns the content of a regular file. It returns ErrTooLarge if the file has more than limit bytes.
 func (r *Root) ReadFile(ctx context.Context, name string, limit int64) ([]byte, error) {
 	return Read(ctx, r, name, func(f *os.File, in io.Reader) ([]byte, error) {
 		info, err := f.Stat()
@@ -247,16 +245,14 @@ func ReadBelow(dir, name string) ([]byte, error) {
 	return r.ReadFile(context.Background(), name, Limit)
 }
 
-// TooLarge returns the error for a file of at least size bytes where limit is the
-// maximum.
+// TooLarge returns the error for a file that has at least size bytes, which is more than limit.
 func TooLarge(name string, size, limit int64) error {
 	err := fmt.Errorf("%w: %d bytes or more, want at most %d", ErrTooLarge, size, limit)
 	return &fs.PathError{Op: "read", Path: name, Err: err}
 }
 
-// Read opens a regular file and calls use with it and a reader that ends with
-// ctx. It returns when ctx ends, even if the system does not answer: use then
-// goes on alone, and must not touch variables of its caller.
+// Read opens a regular file and calls use with it and a reader that ends with ctx. It returns when ctx ends, even if
+// a system call blocks. use may then still be running, so use must not access variables of its caller.
 func Read[T any](ctx context.Context, r *Root, name string, use func(*os.File, io.Reader) (T, error)) (T, error) {
 	return Until(ctx, func() (T, error) {
 		f, err := r.Open(name)
@@ -269,7 +265,7 @@ func Read[T any](ctx context.Context, r *Root, name string, use func(*os.File, i
 	})
 }
 
-// Until calls do and returns its result, or the cause of ctx if that ends first.
+// Until calls do and returns its result, or the cause of ctx if ctx ends first. In that case, do is still running.
 func Until[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -301,8 +297,8 @@ func (r reader) Read(p []byte) (int, error) {
 	return r.in.Read(p)
 }
 
-// WriteFile writes a regular file and creates the directories above it. These get
-// the file's permissions, and those to enter them.
+// WriteFile writes a regular file and creates the directories above it. New directories get the file's permissions
+// plus the permission to enter them.
 func (r *Root) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	if dir := filepath.Dir(name); dir != "." {
 		if err := r.follow(dir, true, func(dir string) error { return r.root.MkdirAll(dir, perm|0o111) }); err != nil {
@@ -317,7 +313,7 @@ func (r *Root) WriteFile(name string, data []byte, perm fs.FileMode) error {
 	return errors.Join(err, f.Close())
 }
 
-// Symlink makes a link to target, and creates the directories above it.
+// Symlink makes a link to target, and creates the directories above the link.
 func (r *Root) Symlink(target, name string) error {
 	if err := r.root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
@@ -328,10 +324,9 @@ func (r *Root) Symlink(target, name string) error {
 // removing is the maximum time that RemoveAll takes.
 const removing = time.Minute
 
-// RemoveAll removes a directory with all its content, even if read-only, like
-// os.RemoveAll. However deep the directories are, it opens one at a time: it
-// moves the content of a directory up before it removes the directory. It follows
-// no link. It returns os.ErrDeadlineExceeded if it takes too long.
+// RemoveAll removes a directory with all its content, like os.RemoveAll, but also if directories are read-only. It
+// can remove directories of any depth: it moves the subdirectories of a directory up before it removes that
+// directory. It follows no link. It returns os.ErrDeadlineExceeded if it takes longer than a minute.
 func RemoveAll(dir string) error {
 	before, err := os.Lstat(dir)
 	if err != nil || !before.IsDir() {
@@ -343,7 +338,7 @@ func RemoveAll(dir string) error {
 	}
 	defer root.Close()
 	if now, err := root.Stat("."); err != nil || !os.SameFile(before, now) {
-		return os.RemoveAll(dir) // a link by now
+		return os.RemoveAll(dir) // by now a link
 	}
 	end := time.Now().Add(removing)
 	if err = empty(root, end); err == nil {
@@ -355,7 +350,7 @@ func RemoveAll(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// empty removes everything in a root.
+// empty removes everything in a root directory. It stops at the time end.
 func empty(root *os.Root, end time.Time) error {
 	for {
 		list, err := some(root, ".")
@@ -379,10 +374,9 @@ func empty(root *os.Root, end time.Time) error {
 	}
 }
 
-// raise removes the files of a directory in a root, and moves its subdirectories
-// to the root.
+// raise empties a directory in the root: it removes the directory's files and moves its subdirectories to the root.
 func raise(root *os.Root, dir string, end time.Time) error {
-	_ = root.Chmod(dir, 0o700) // if it fails, the next call fails too
+	_ = root.Chmod(dir, 0o700) // if it fails, so does the next call
 	for time.Now().Before(end) {
 		list, err := some(root, dir)
 		if err != nil || len(list) == 0 {
@@ -404,7 +398,7 @@ func raise(root *os.Root, dir string, end time.Time) error {
 	return fmt.Errorf("removing %s: %w", root.Name(), os.ErrDeadlineExceeded)
 }
 
-// some returns some entries of a directory, none if the directory is empty.
+// some returns up to 1000 entries of a directory. It returns none only if the directory is empty.
 func some(root *os.Root, dir string) ([]fs.DirEntry, error) {
 	f, err := root.OpenFile(dir, os.O_RDONLY|nonblock, 0)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 const nonblock = syscall.O_NONBLOCK
 
-// Links returns how many names a file has, 1 if that is unknown.
+// Links returns the number of hard links to a file, or 1 if the number is unknown.
 func Links(info fs.FileInfo) uint64 {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(stat.Nlink)

@@ -4,5 +4,5 @@ import "io/fs"
 
 const nonblock = 0
 
-// Links returns 1, because the number of names of a file is unknown here.
+// Links returns 1, because the number of hard links to a file is unknown on this system.
 func Links(fs.FileInfo) uint64 { return 1 }

@@ -1,7 +1,7 @@
-// Package evidence keeps the folder in which a run writes its evidence while
-// programs of the same user run, which may remove and change all of it. It
-// removes links or other files that they put in the place of its own files,
-// without following them. It also notices which files they remove or change.
+// Package evidence manages the folder to which a run writes its evidence. Other programs of the same user may remove
+// or change everything in that folder. The package never follows a link that another program has put there: it
+// removes links and files that are in the place of its own files. It also detects which of its files were removed or
+// changed.
 package evidence
 
 import (
@@ -19,19 +19,18 @@ import (
 	"sync"
 )
 
-// Folder is a folder of evidence.
 type Folder struct {
-	dir   string // without symbolic links
+	dir   string // path without symbolic links
 	fixed map[string]string
 
 	mu       sync.Mutex
 	root     *os.Root
-	files    map[string]fs.FileInfo // as they were left
+	files    map[string]fs.FileInfo // info of each file after the last write
 	replaced bool
 }
 
-// Open opens a folder, and creates it if it does not exist. fixed maps the names
-// of files that are always in it to their contents.
+// Open opens a folder, and creates it if it does not exist. fixed maps names of files to contents: the folder always
+// contains these files.
 func Open(dir string, fixed map[string]string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -57,21 +56,21 @@ func (f *Folder) Close() error {
 	return f.root.Close()
 }
 
-// Replaced reports whether the folder was removed or replaced.
+// Replaced reports whether the folder was ever removed or replaced by another program.
 func (f *Folder) Replaced() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.replaced || !f.stands()
 }
 
-// stands reports whether the folder itself is still at its path, not a replacement.
+// stands reports whether the folder itself is still at its pathand not a replacement.
 func (f *Folder) stands() bool {
 	ours, err1 := f.root.Stat(".")
 	there, err2 := os.Lstat(f.dir)
 	return err1 == nil && err2 == nil && os.SameFile(ours, there)
 }
 
-// restore creates the folder again if it is not at its path. The caller holds mu.
+// restore creates the folder again if another program has removed or replaced it. The caller holds mu.
 func (f *Folder) restore() error {
 	if f.stands() {
 		return nil
@@ -104,10 +103,11 @@ func (f *Folder) restore() error {
 	return nil
 }
 
-// tries is the maximum number of attempts to create a file or folder that another program may remove meanwhile.
+// tries is the maximum number of attempts to create a file or folder. Another program may keep removing it.
 const tries = 20
 
-// retry calls do until it succeeds, at most tries times. The caller holds mu.
+// retry calls do until it succeeds, at most tries times, and restores the folder before each call. The caller holds
+// mu.
 func (f *Folder) retry(do func() error) error {
 	var err error
 	for range tries {
@@ -121,8 +121,8 @@ func (f *Folder) retry(do func() error) error {
 	return err
 }
 
-// fresh opens a new regular file. It removes anything in the place of the file or
-// of a directory on its path.
+// fresh creates and opens a new regular file. It removes whatever is in the place of the file, and whatever is in the
+// place of a directory on its path.
 func (f *Folder) fresh(name string) (*os.File, error) {
 	if err := f.clear(name); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (f *Folder) fresh(name string) (*os.File, error) {
 	return f.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
 }
 
-// clear prepares a path for a new file: it creates the directories above it, and removes any file that is there.
+// clear prepares a path for a new file: it creates the directories above it, and removes any file at the path itself.
 func (f *Folder) clear(name string) error {
 	at := ""
 	for part := range strings.SplitSeq(filepath.ToSlash(filepath.Dir(name)), "/") {
@@ -147,7 +147,8 @@ func (f *Folder) clear(name string) error {
 	return f.root.RemoveAll(name)
 }
 
-// Place makes sure that nothing is at a path below the folder, and returns the path.
+// Place prepares a path in the folder for a new file and returns the absolute path. It removes a file that is already
+// there.
 func (f *Folder) Place(name string) (string, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -155,8 +156,7 @@ func (f *Folder) Place(name string) (string, error) {
 	return filepath.Join(f.dir, name), err
 }
 
-// Rename renames a file within the folder. It replaces a file that already has
-// the name.
+// Rename renames a file within the folder. It replaces a file that already has the new name.
 func (f *Folder) Rename(from, to string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +172,7 @@ func (f *Folder) Rename(from, to string) error {
 	return err
 }
 
-// Write writes a file.
+// Write writes a file of the folder. It replaces a file that already has the name.
 func (f *Folder) Write(name string, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -205,7 +205,7 @@ func (f *Folder) Changed() []string {
 	return all
 }
 
-// File is a file that is written while other programs have access to it.
+// File is a file in the folder to which other programs have access while it is written.
 type File struct {
 	*os.File
 	folder *Folder
@@ -214,7 +214,7 @@ type File struct {
 	size   int64
 }
 
-// Create opens a new file.
+// Create creates a file and opens it for writing. Finish completes it.
 func (f *Folder) Create(name string) (*File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,22 +237,20 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close does nothing: Finish closes the file.
+// Close does nothing, because Finish closes the file.
 func (f *File) Close() error { return nil }
 
 // Errors of Finish.
 var (
-	// ErrMoved says that the file was removed or replaced, and has been written
-	// again.
+	// ErrMoved means that the file was removed or replaced, and was then written again.
 	ErrMoved = errors.New("another program removed or replaced the file; acp-test wrote it again from its open copy")
-	// ErrWritten says that another program wrote to the file.
+	// ErrWritten means that another program wrote to the file.
 	ErrWritten = errors.New("another program wrote to the file")
 )
 
-// Finish ends the writing of the file. It returns ErrMoved if it had to write a
-// removed or replaced file again, and ErrWritten if another program changed the
-// content. After such a change, it calls again, if not nil, to write the content
-// anew.
+// Finish closes the file and checks that no other program touched it. If the file was removed or replaced, Finish
+// writes it again and returns ErrMoved. If another program changed the content, Finish returns ErrWritten; before
+// that, it calls again to write the content anew, unless again is nil.
 func (f *File) Finish(again func(io.Writer) error) error {
 	defer f.File.Close()
 	info, err := f.File.Stat()
@@ -281,8 +279,8 @@ func (f *File) Finish(again func(io.Writer) error) error {
 	return fmt.Errorf("%w; %w", ErrWritten, ErrMoved)
 }
 
-// inPlace reports whether the file is where it was created, and remembers its
-// state.
+// inPlace reports whether the file is still at the path where it was created. If it is, inPlace records the file's
+// info for Changed.
 func (f *File) inPlace(info fs.FileInfo) bool {
 	f.folder.mu.Lock()
 	defer f.folder.mu.Unlock()
@@ -294,7 +292,7 @@ func (f *File) inPlace(info fs.FileInfo) bool {
 	return true
 }
 
-// copy writes a file by calling write.
+// copy creates a file and calls write to write its content.
 func (f *Folder) copy(name string, write func(io.Writer) error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package form checks and fills the forms of an elicitation. A form is a flat
-// object in a small part of JSON Schema.
+// Package form checks and fills the forms of an elicitation. A form is an object without nested objects, described in
+// a subset of JSON Schema.
 package form
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Check returns the problems of a form's values under the agent's schema (ACP v1,
-// ElicitationSchema). It accepts any value for a property of an unknown type.
+// Check validates a form's values against the agent's schema and returns the problems (ACP v1, ElicitationSchema). It
+// accepts any value for a property of an unknown type.
 func Check(schema wire.Value, values map[string]any) []string {
 	var problems []string
 	properties := schema.Get("properties")
@@ -118,8 +118,8 @@ func fitsNumber(p, v wire.Value) string {
 	return within(p, "imum", f, "")
 }
 
-// within returns "" if n lies between the property's minKEY and maxKEY, as far as
-// they are set, else the problem.
+// within checks that n is between the property's minKEY and maxKEY, where KEY is key. A missing bound is not checked.
+// It returns "" or the problem.
 func within(p wire.Value, key string, n float64, unit string) string {
 	if least, ok := p.Get("min" + key).Float(); ok && n < least {
 		return fmt.Sprintf("want at least %v%s", least, unit)
@@ -149,8 +149,8 @@ func fitsArray(p, v wire.Value) string {
 	return ""
 }
 
-// choicesOf returns the values of an enum in either of its spellings; nil if any
-// value is allowed.
+// choicesOf returns the values that an enumeration allows, whether it is written with enum, oneOf or anyOf; nil if
+// any value is allowed.
 func choicesOf(p wire.Value) []string {
 	choices := lists.Collect(p.Get("enum").Items(), wire.Value.Str)
 	for _, list := range []string{"oneOf", "anyOf"} {
@@ -161,9 +161,8 @@ func choicesOf(p wire.Value) []string {
 	return choices
 }
 
-// Fill returns values for a form: declared defaults, and for required properties
-// without a default the smallest value that fits. It does not solve patterns;
-// Check reports a misfit.
+// Fill returns values for a form: the declared defaults and, for required properties without a default, the smallest
+// valid value. Fill ignores patterns, so a value may be invalid; Check reports that.
 func Fill(schema wire.Value) map[string]any {
 	values := map[string]any{}
 	required := map[string]bool{}

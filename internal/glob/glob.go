@@ -8,15 +8,14 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Path reports whether a pattern matches a name whose levels are separated by
-// slashes: * is any text on one level, ** as a whole level is any levels, ? one
-// character.
+// Path reports whether a pattern matches a name whose levels are separated by slashes: * matches any text on one
+// level, ? matches one character, and ** as a level matches any number of levels.
 func Path(pattern, name string) bool {
 	return doublestar.MatchUnvalidated(escape(pattern), name)
 }
 
-// Text reports whether a pattern matches a text in which slashes have no meaning:
-// * is any text, ? one character.
+// Text reports whether a pattern matches a text in which slashes have no meaning: * matches any text, and ? one
+// character.
 func Text(pattern, text string) bool {
 	one := strings.NewReplacer("/", "\x00", "**", "*")
 	return doublestar.MatchUnvalidated(escape(one.Replace(pattern)), strings.ReplaceAll(text, "/", "\x00"))

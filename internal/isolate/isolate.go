@@ -1,6 +1,5 @@
-// Package isolate starts an agent with no network but the given ports. Where the
-// system allows it, the agent also sees only the files it needs and its own
-// processes.
+// Package isolate starts an agent without network access, except to given ports. Optionally, the agent also sees only
+// the files it needs and its own processes. It works only on Linux.
 package isolate
 
 import (
@@ -16,31 +15,28 @@ import (
 	"time"
 )
 
-// Isolation starts an agent that can reach only the given ports: in its own user
-// and network namespaces, with its own loopback interface. Linux only; see Check.
+// Isolation describes how to start an agent that can reach only the given ports. The agent runs in user and network
+// namespaces of its own, with its own loopback interface. Linux only; see Check.
 type Isolation struct {
-	// Helper is the command line that calls Main, such as
-	// {"/path/acp-test", "isolate"}.
+	// Helper is the command line of a program that calls Main, such as {"/path/acp-test", "isolate"}.
 	Helper []string
-	// Dir is a directory that only this user may enter, for a socket during the
-	// agent's start.
+	// Dir is a directory that only this user may enter. A socket is created there while the agent starts.
 	Dir   string
 	Ports []Port
-	// View selects the files of this machine that the agent sees. With a View,
-	// the agent also sees only processes that it has started; this needs a
-	// keeper. Nil shows all files and processes.
+	// View selects the files of this machine that the agent sees. With a View, the agent also sees only processes
+	// that it has started. A View requires a keeper. If View is nil, the agent sees all files and processes.
 	View *View
 }
 
-// Port is a port of the agent's 127.0.0.1. Its listener belongs to this process:
-// a connection to it arrives here without passing any network.
+// Port is a port on the agent's 127.0.0.1. Its listener belongs to this process, so a connection of the agent to the
+// port arrives here directly.
 type Port struct {
 	Number int
-	// Serve is called with the listener once it exists. It must not block.
+	// Serve is called with the port's listener once the listener exists. It must not block.
 	Serve func(net.Listener)
 }
 
-// ErrUnavailable says that this machine lacks the namespaces to isolate an agent.
+// ErrUnavailable means that this machine lacks the namespaces to isolate an agent.
 var ErrUnavailable = errors.New("the namespaces that --isolate needs are not available")
 
 // Handover receives the listeners from the helper of an isolated agent.
@@ -50,8 +46,9 @@ type Handover struct {
 	ports  []Port
 }
 
-// Open creates the socket for the agent of a connection. It returns the helper's
-// program and arguments, which start the agent's program.
+// Open creates the socket over which the helper hands over the listeners. conn is the number of the agent's
+// connection, and path and args are the agent's program and arguments. It returns the helper's program and arguments:
+// started in their place, the helper starts the agent.
 func (i *Isolation) Open(conn int, path string, args []string) (*Handover, string, []string, error) {
 	if len(i.Helper) == 0 {
 		return nil, "", nil, errNoHelper
@@ -74,8 +71,8 @@ func (i *Isolation) Open(conn int, path string, args []string) (*Handover, strin
 
 var errNoHelper = errors.New("isolating the agent: the helper's command line is empty")
 
-// socketIn returns the address of a socket through an open directory, because the
-// socket's own path may be longer than the 107 bytes that the system allows.
+// socketIn returns the address of a socket in an open directory. The address goes through /proc, because the socket's
+// path may be longer than the 107 bytes that the system allows.
 func socketIn(dir *os.File, name string) *net.UnixAddr {
 	return &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), name), Net: "unix"}
 }
@@ -86,9 +83,9 @@ func (h *Handover) Close() {
 	h.dir.Close()
 }
 
-// Receive receives the listeners from the helper and passes each to its port.
+// Receive waits for the listeners from the helper and passes each to the Serve of its port.
 func (h *Handover) Receive(ctx context.Context) error {
-	const patience = 10 * time.Second // the helper only has to be started
+	const patience = 10 * time.Second // the helper needs only the time to start
 	deadline := time.Now().Add(patience)
 	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
 		deadline = d
@@ -121,19 +118,19 @@ func (h *Handover) Receive(ctx context.Context) error {
 	return nil
 }
 
-// handed is the task that the helper gets, as JSON, in its last argument. If Path
-// is empty, the helper only tests whether isolation works.
+// handed is the helper's task. The helper receives it as JSON in its last argument. If Path is empty, the helper only
+// tests whether isolation works.
 type handed struct {
-	Socket string   `json:",omitempty"` // where the ports are handed over
+	Socket string   `json:",omitempty"` // socket over which the listeners are handed over
 	Ports  []int    `json:",omitempty"`
 	View   *View    `json:",omitempty"`
-	Path   string   `json:",omitempty"` // of the program to become, or to start
+	Path   string   `json:",omitempty"` // program that the helper becomes or starts
 	Args   []string `json:",omitempty"`
 }
 
-// words returns the helper's command line.
+// words returns the helper's complete command line.
 func (h handed) words(helper []string) []string {
-	text, _ := json.Marshal(h) // strings and numbers
+	text, _ := json.Marshal(h) // no error is possible for strings and numbers
 	return append(append([]string{}, helper...), string(text))
 }
 

@@ -16,10 +16,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetAttr makes attr start a process in its own namespaces, where it keeps its
-// user and group ids. The rights to set up the namespaces go to the helper, which
-// drops them before it starts the agent. With view there are also namespaces for
-// mounts, processes, System V objects and the host name.
+// SetAttr sets attr so that it starts the helper in user and network namespaces of its own, with the same user and
+// group ids. The helper gets the capabilities to set up the namespaces, and drops them before it starts the agent. If
+// view is true, the helper also gets namespaces for mounts, processes, System V objects and the host name.
 func SetAttr(attr *syscall.SysProcAttr, view bool) {
 	attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWNET
 	attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
@@ -36,8 +35,7 @@ func SetAttr(attr *syscall.SysProcAttr, view bool) {
 // is as in Isolation.
 func Check(helper []string) error { return check(helper, nil) }
 
-// CheckView is like Check, and also checks whether this machine can give an agent
-// its own view.
+// CheckView is like Check, and also checks whether this machine can restrict an agent to a View.
 func CheckView(helper []string) error {
 	dir, err := os.MkdirTemp("", "acp-test-view-")
 	if err != nil {
@@ -68,7 +66,7 @@ func check(helper []string, view *View) error {
 	return fmt.Errorf("%w: %w%s", ErrUnavailable, err, lacking())
 }
 
-// lacking names the system settings that forbid namespaces.
+// lacking names the system settings that forbid namespaces, for an error message.
 func lacking() string {
 	var found []string
 	for _, s := range []struct{ file, bad, name string }{
@@ -90,9 +88,9 @@ func lacking() string {
 	return " (" + strings.Join(found, ", ") + ")"
 }
 
-// Main runs the hidden command of Isolation.Helper. It opens the ports and hands
-// them over. It then becomes the agent or, with a view, the first process of the
-// agent's namespace, which starts the agent. It returns the helper's exit status.
+// Main is the helper of Isolation.Helper. It opens the ports and hands over their listeners. Without a view, its
+// process then becomes the agent. With a view, its process is the first of the agent's namespace and starts the
+// agent. If it returns, the result is the helper's exit status.
 func Main(words []string) int {
 	// Linux keeps capabilities per thread, so they must be dropped on the thread that has them.
 	runtime.LockOSThread()
@@ -138,7 +136,7 @@ func (h handed) start() error {
 	return syscall.Exec(h.Path, h.Args, os.Environ())
 }
 
-// arrange does everything that needs rights, and drops the rights.
+// arrange makes the changes that need capabilities, then drops the capabilities.
 func (h handed) arrange(harness *net.UnixConn) error {
 	if h.View != nil {
 		dir, err := os.Getwd()
@@ -158,9 +156,8 @@ func (h handed) arrange(harness *net.UnixConn) error {
 	return handOver(harness, h.Ports)
 }
 
-// dropRights takes all rights over the namespaces from this thread and from the
-// programs it starts or becomes, even from user 0 or a program with file
-// capabilities.
+// dropRights drops all capabilities of this thread. Programs that the thread starts or becomes cannot regain them,
+// even as user 0 or with file capabilities.
 func dropRights() error {
 	for right := uintptr(0); right < 64; right++ {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, right, 0, 0, 0); errors.Is(err, unix.EINVAL) {
@@ -172,7 +169,7 @@ func dropRights() error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
-	// A program of user 0 would get back the inheritable rights, so clear them.
+	// A program of user 0 would regain the inheritable capabilities, so clear them.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var rights [2]unix.CapUserData
 	if err := unix.Capget(&header, &rights[0]); err != nil {
@@ -185,8 +182,8 @@ func dropRights() error {
 	return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
-// handOver opens the ports and passes the listeners on. A socket stays in the
-// network in which it was created, even if another process holds it.
+// handOver opens the ports and sends the listeners over the connection. A socket stays in the network namespace in
+// which it was created, even if another process uses it.
 func handOver(to *net.UnixConn, ports []int) error {
 	var fds []int
 	for _, port := range ports {
@@ -206,7 +203,7 @@ func handOver(to *net.UnixConn, ports []int) error {
 	return err
 }
 
-// receiveFiles receives the listeners from handOver, or the error it wrote.
+// receiveFiles receives the n listeners that handOver sent, or the error that the helper sent instead.
 func receiveFiles(c *net.UnixConn, n int) ([]*os.File, error) {
 	text, rights := make([]byte, 4096), make([]byte, unix.CmsgSpace(4*max(n, 1)))
 	size, rightsSize, _, _, err := c.ReadMsgUnix(text, rights)

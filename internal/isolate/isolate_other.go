@@ -14,8 +14,7 @@ import (
 // SetAttr does nothing on this system.
 func SetAttr(*syscall.SysProcAttr, bool) {}
 
-// Check returns why this machine cannot isolate an agent: only Linux can. The
-// error wraps ErrUnavailable.
+// Check returns an error that wraps ErrUnavailable, because only Linux can isolate an agent.
 func Check([]string) error {
 	return fmt.Errorf("%w: only Linux has them, and this is %s", ErrUnavailable, runtime.GOOS)
 }

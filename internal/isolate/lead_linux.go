@@ -12,20 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tellFile is the file descriptor by which the first process of an agent's
-// namespace reports to the keeper: on one line the agent's pid as the agent sees
-// it, on another the status of its end, as wait4 gives it.
+// tellFile is the file descriptor over which the first process of an agent's namespace reports to the keeper. It
+// writes two lines: the agent's pid as the agent sees it, and later the agent's wait status, as wait4 returns it.
 const tellFile = 3
 
-// lead runs in the first process of a process namespace. It starts the agent,
-// reports the agent's end, and exits when no process of the agent is left. If
-// lead is killed, the kernel kills the whole namespace. Processes inside can
-// neither kill nor stop it.
+// lead runs in the first process of a process namespace. It starts the agent, reports the agent's end, and exits when
+// no process of the agent is left. If lead's process is killed, the kernel kills all processes of the namespace. The
+// agent's processes can neither kill nor stop it.
 func lead(path string, args []string) error {
 	syscall.CloseOnExec(tellFile)
 	tell := os.NewFile(tellFile, "keeper")
-	signal.Notify(make(chan os.Signal, 1))                               // a caught signal does nothing
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // forbids the agent to trace it
+	signal.Notify(make(chan os.Signal, 1))                               // a caught signal has no effect
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil { // the agent must not trace this process
 		return err
 	}
 	agent, err := syscall.ForkExec(path, args, &syscall.ProcAttr{
@@ -34,7 +32,7 @@ func lead(path string, args []string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	// Drop the agent's pipes: this process must not hold them open after the agent has ended.
+	// Close the agent's pipes, because this process must not keep them open after the agent has ended.
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return err
@@ -49,7 +47,7 @@ func lead(path string, args []string) error {
 		var status unix.WaitStatus
 		switch pid, err := unix.Wait4(-1, &status, 0, nil); {
 		case err == unix.EINTR:
-		case err != nil: // ECHILD
+		case err != nil: // ECHILD: no process is left
 			return nil
 		case pid == agent:
 			fmt.Fprintln(tell, uint32(status))
@@ -57,8 +55,8 @@ func lead(path string, args []string) error {
 	}
 }
 
-// Inside returns the pid, on this machine, of the process with the given pid in
-// the namespace of the process first; 0 if it is gone.
+// Inside converts a pid in a namespace to the pid on this machine. first is the pid, on this machine, of the
+// namespace's first process; the process to find must be a child of it. Inside returns 0 if the process is gone.
 func Inside(first, pid int) int {
 	all, _ := filepath.Glob("/proc/[0-9]*/status")
 	for _, path := range all {

@@ -10,19 +10,17 @@ import (
 	"strings"
 )
 
-// View selects the files of this machine that an agent sees, in addition to the
-// system's programs and libraries: absolute paths of existing files. Other files
-// do not exist for the agent, and it cannot reach their sockets.
+// View selects the files of this machine that an agent sees, in addition to the system's programs and libraries:
+// absolute paths of existing files. No other file exists for the agent, and it cannot reach sockets there.
 type View struct {
-	Write []string `json:",omitempty"` // at least one
+	Write []string `json:",omitempty"` // the agent may write here; at least one
 	Read  []string `json:",omitempty"`
-	Hide  []string `json:",omitempty"` // directories of these that are empty for the agent
+	Hide  []string `json:",omitempty"` // directories in Write or Read that are empty for the agent
 }
 
-// Tools returns the paths that a program needs to run: the directories of
-// programs in its PATH, those that contain the program and the files among its
-// arguments, and their interpreters. It never includes home, the user's
-// directory, or a directory above it.
+// Tools returns the paths that a program needs to run: the directories of programs in its PATH, the installations of
+// the program and of the files among its arguments, and the interpreters of these. The result never includes the
+// user's directory home or a directory above it.
 func Tools(home, program string, args, path []string) []string {
 	t := tools{home: resolved(cmp.Or(home, "/"))}
 	for _, dir := range path {
@@ -35,7 +33,7 @@ func Tools(home, program string, args, path []string) []string {
 		}
 	}
 	slices.Sort(t.found)
-	var all []string // without paths inside another one; sorted, they come after it
+	var all []string // a path inside another one follows it in sorted order, and is left out
 	for _, path := range t.found {
 		if !slices.ContainsFunc(all, func(above string) bool { return contains(above, path) }) {
 			all = append(all, path)
@@ -49,7 +47,7 @@ type tools struct {
 	found []string
 }
 
-// add adds a path, unless the path leads to the user's directory or one above it.
+// add adds a path, unless it leads to the user's directory or to a directory above that.
 func (t *tools) add(path string) {
 	if at, err := filepath.EvalSymlinks(path); err == nil && !contains(at, t.home) {
 		t.found = append(t.found, filepath.Clean(path))
@@ -62,15 +60,15 @@ func (t *tools) private(dir string) bool {
 	return strings.Count(filepath.ToSlash(dir), "/") < 2 || contains(dir, t.home)
 }
 
-// contains reports whether path is dir or below it.
+// contains reports whether path is dir or is below dir.
 func contains(dir, path string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// programs adds a directory of programs, with the files installed next to it. If
-// the directory above it is one in the user's home, such as ~/.local, it adds
-// only those of its subdirectories that have libraries.
+// programs adds a directory of programs. If its name is "bin", programs also adds the directory above, where the rest
+// of the installation is. If that directory is too general or directly in the user's home, such as ~/.local, it adds
+// only lib, lib64 and libexec there.
 func (t *tools) programs(dir string) {
 	if !filepath.IsAbs(dir) {
 		return
@@ -88,8 +86,8 @@ func (t *tools) programs(dir string) {
 	}
 }
 
-// file adds the installation that a file belongs to, with links resolved too, and
-// the program in the file's first line. It adds a directory itself.
+// file adds the installation that a file belongs to, both at path and where path leads after links are resolved. It
+// also adds the interpreter in the file's first line. If path is a directory, file adds only the directory.
 func (t *tools) file(path string) {
 	for _, at := range []string{path, resolved(path)} {
 		info, err := os.Stat(at)
@@ -109,9 +107,8 @@ func (t *tools) file(path string) {
 	}
 }
 
-// whole returns the folder that a file is installed in: the outermost
-// node_modules, or the nearest directory that looks like a project, or the file's
-// directory, or only the file.
+// whole returns the folder in which a file is installed: the outermost node_modules, else the nearest directory above
+// that looks like a project, else the file's directory. If none of them may be shown, it returns the file.
 func (t *tools) whole(file string) string {
 	dir := filepath.Dir(file)
 	if above, _, ok := strings.Cut(dir+"/", "/node_modules/"); ok {
@@ -130,7 +127,7 @@ func (t *tools) whole(file string) string {
 	return dir
 }
 
-// projectSigns are files at the top of a project or an installed package.
+// projectSigns lists files that are at the top of a project or an installed package.
 var projectSigns = []string{"package.json", "pyproject.toml", "setup.py", "pyvenv.cfg", "go.mod", "Cargo.toml",
 	"pom.xml", "build.gradle", "build.gradle.kts", "composer.json", "Gemfile", "deno.json", "mix.exs"}
 
@@ -141,7 +138,7 @@ func resolved(path string) string {
 	return path
 }
 
-// interpreter returns the program that runs a script, "" for another file.
+// interpreter returns the program that runs a script, or "" if path is not a script.
 func interpreter(path string) string {
 	f, err := os.Open(path)
 	if err != nil {

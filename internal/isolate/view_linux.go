@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// systemPaths are the parts of the system that every agent can read: programs,
-// libraries and their configuration. None of them belongs to a user, and those in
-// /etc are not secret.
+// systemPaths are the parts of the system that every agent can read: programs, libraries and their configuration.
+// None of them belongs to a user, and the files in /etc are not secret.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix", "/gnu",
 	"/snap", "/etc/alternatives", "/etc/ca-certificates*", "/etc/crypto-policies", "/etc/fonts", "/etc/group",
 	"/etc/host.conf", "/etc/hostname", "/etc/hosts", "/etc/java*", "/etc/ld.so.*", "/etc/locale*", "/etc/localtime",
@@ -25,9 +24,8 @@ var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", 
 
 var deviceFiles = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 
-// enter restricts this process and those it starts to the files of the view: a
-// new root with copies of the mounts. It needs its own mount and process
-// namespaces, with this process as the first.
+// enter restricts this process and those it starts to the files of the view. It creates a new root with copies of the
+// mounts. This process must be the first in mount and process namespaces of its own.
 func (v *View) enter() error {
 	trees, links, err := v.collect()
 	if err != nil {
@@ -50,7 +48,7 @@ func (v *View) enter() error {
 	}
 	for _, l := range links {
 		if err := os.MkdirAll(filepath.Dir(root+l.at), 0o755); err == nil {
-			_ = os.Symlink(l.to, root+l.at) // the link may exist in a shown directory
+			_ = os.Symlink(l.to, root+l.at) // may fail, if a shown directory contains the link
 		}
 	}
 	for _, dir := range v.Hide {
@@ -64,8 +62,8 @@ func (v *View) enter() error {
 	return become(root)
 }
 
-// collect copies the mounts of all shown files before the new root covers some of them. It
-// also returns the links that lead to these files. A tree inside another tree comes after it.
+// collect copies the mounts of all shown files before the new root covers some of them. It also returns the links
+// that lead to these files. If a tree is inside another tree, it comes after that tree.
 func (v *View) collect() (trees []*tree, links []link, err error) {
 	shown := map[string]*tree{}
 	show := func(path string, write bool) error {
@@ -138,7 +136,7 @@ func mount(kind, at, options string) error {
 	return nil
 }
 
-// system mounts the parts of a system that are not files on the disk.
+// system mounts the file systems of the kernel, such as /proc, and those in memory.
 func system(root string) error {
 	for _, m := range []struct{ kind, at, options string }{
 		{"proc", "/proc", ""},
@@ -182,16 +180,15 @@ func system(root string) error {
 	return nil
 }
 
-// tree is a file or directory that is shown at its own path, with all mounts
-// below it.
+// tree is a file or directory that the agent sees at its own path, including all mounts below.
 type tree struct {
-	path  string // absolute, without links
+	path  string // absolute path without links
 	write bool
 	fd    int
 	dir   bool
 }
 
-// take makes a copy of the tree's mount that is not attached anywhere yet.
+// take makes a copy of the tree's mount. The copy is not attached yet.
 func (t *tree) take() error {
 	info, err := os.Stat(t.path)
 	if err != nil {
@@ -212,8 +209,8 @@ func (t *tree) take() error {
 	return nil
 }
 
-// put attaches the tree below a root. If that root already shows a directory
-// above it, the mount point exists.
+// put attaches the tree at its path below root. It creates the mount point if it does not exist. It exists if a
+// directory above is already attached.
 func (t *tree) put(root string) error {
 	at := root + t.path
 	if _, err := os.Lstat(at); err != nil {
@@ -236,9 +233,9 @@ func (t *tree) put(root string) error {
 // link is a symbolic link on the way to a shown file.
 type link struct{ at, to string }
 
-// follow returns where a path leads, and the links on the way.
+// follow resolves the links in a path. It returns the path to which they lead, and the links.
 func follow(path string) (at string, links []link, err error) {
-	const most = 40 // as the kernel has it
+	const most = 40 // the kernel's limit
 	at = "/"
 	rest := strings.Split(strings.Trim(filepath.Clean(path), "/"), "/")
 	for len(rest) > 0 {

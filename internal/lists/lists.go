@@ -1,4 +1,4 @@
-// Package lists makes lists from lists and sequences.
+// Package lists has functions that create lists from lists and sequences.
 package lists
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Map returns the results of f for each element; nil if there are none.
+// Map returns the results of calling f for each element; nil if list is empty.
 func Map[T, U any](list []T, f func(T) U) (all []U) {
 	for _, x := range list {
 		all = append(all, f(x))
@@ -15,7 +15,7 @@ func Map[T, U any](list []T, f func(T) U) (all []U) {
 	return all
 }
 
-// Flat returns the results of f for each element, all in one list.
+// Flat calls f for each element and concatenates the resulting lists.
 func Flat[T, U any](list []T, f func(T) []U) (all []U) {
 	for _, x := range list {
 		all = append(all, f(x)...)
@@ -23,10 +23,10 @@ func Flat[T, U any](list []T, f func(T) []U) (all []U) {
 	return all
 }
 
-// Text returns the joined results of text for each element.
+// Text calls text for each element and concatenates the results.
 func Text[T any](list []T, text func(T) string) string { return strings.Join(Map(list, text), "") }
 
-// Collect is Map for a sequence.
+// Collect is like Map, but takes a sequence.
 func Collect[T, U any](seq iter.Seq[T], f func(T) U) (all []U) {
 	for x := range seq {
 		all = append(all, f(x))
@@ -37,7 +37,7 @@ func Collect[T, U any](seq iter.Seq[T], f func(T) U) (all []U) {
 // Where returns the elements for which fits is true; nil if there are none.
 func Where[T any](list []T, fits func(T) bool) []T { return Having(slices.Values(list), fits) }
 
-// Having is Where for a sequence.
+// Having is like Where, but takes a sequence.
 func Having[T any](seq iter.Seq[T], fits func(T) bool) (all []T) {
 	for x := range seq {
 		if fits(x) {
@@ -47,7 +47,7 @@ func Having[T any](seq iter.Seq[T], fits func(T) bool) (all []T) {
 	return all
 }
 
-// Any reports whether fits is true for an element of a sequence.
+// Any reports whether fits is true for at least one element of a sequence.
 func Any[T any](seq iter.Seq[T], fits func(T) bool) bool {
 	for x := range seq {
 		if fits(x) {
@@ -66,7 +66,8 @@ func Set[T comparable](list []T) map[T]bool {
 	return set
 }
 
-// With returns a list with those elements of more added that it lacks.
+// With appends to list the elements of more that list does not contain yet. It may write to list's spare capacity, as
+// append does.
 func With[T comparable](list []T, more ...T) []T {
 	for _, x := range more {
 		if !slices.Contains(list, x) {
@@ -76,7 +77,7 @@ func With[T comparable](list []T, more ...T) []T {
 	return list
 }
 
-// Find returns the first element for which fits is true.
+// Find returns the first element for which fits is true. ok is false if there is none.
 func Find[T any](list []T, fits func(T) bool) (first T, ok bool) {
 	for _, x := range list {
 		if fits(x) {
@@ -86,12 +87,11 @@ func Find[T any](list []T, fits func(T) bool) (first T, ok bool) {
 	return first, false
 }
 
-// First returns the first element for which fits is true, the zero value if there
-// is none.
+// First returns the first element for which fits is true, or the zero value if there is none.
 func First[T any](list []T, fits func(T) bool) T {
 	first, _ := Find(list, fits)
 	return first
 }
 
-// Count returns for how many elements fits is true.
+// Count returns the number of elements for which fits is true.
 func Count[T any](list []T, fits func(T) bool) int { return len(Where(list, fits)) }

@@ -6,12 +6,12 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// family is a kind of words for the two directions of messages, such as "sent"
-// and "received". The meaning depends on who wrote the log: in an editor's log,
-// "sent" means the editor; in an agent's log, the agent.
+// family is a kind of words for the two directions of messages, such as "sent" and "received". For some families, the
+// meaning depends on the program that wrote the log: in an editor's log, a "sent" message comes from the editor; in
+// an agent's log, from the agent.
 type family uint8
 
-// The families, the most reliable first.
+// The families, in order of decreasing reliability.
 const (
 	none    family = iota
 	named          // from client, agent -> client, c2a
@@ -19,17 +19,17 @@ const (
 	arrow          // ->, <-
 	flow           // sent, received
 	bearing        // upstream, downstream
-	party          // client, agent: the party that the line is about
+	party          // client, agent: the party named in the line
 	families
 )
 
-// claim is the sender of a message according to a log, by a word of a family.
+// claim is the sender of a message according to the log. It was read from a word of the given family.
 type claim struct {
 	family family
 	side   Side
 }
 
-// words maps words of direction to their claims, as in the log of an editor.
+// words maps words for a direction to the sender that they mean in an editor's log.
 var words = map[string]claim{
 	"c2a": {named, Editor}, "e2a": {named, Editor}, "c2s": {named, Editor}, "a2c": {named, Agent}, "a2e": {named, Agent},
 	"s2c": {named, Agent}, "clienttoagent": {named, Editor}, "agenttoclient": {named, Agent},
@@ -51,13 +51,13 @@ var words = map[string]claim{
 
 var (
 	camel = lazy.Regexp(`([a-z0-9])([A-Z])`)
-	// token matches an arrow or a word. A single < or > counts only at either end
-	// of a text.
+	// token matches an arrow or a word. A single < or > is ignored, unless it is the first or the last token of a
+	// text.
 	token = lazy.Regexp(`<?[-=]+>|<[-=]+|>{2,3}|<{2,3}|[→←⇒⇐➡⬅⟶⟵▶◀]|[A-Za-z0-9]+|[<>]`)
 )
 
-// claimOf reads the sender from the text before a message, or from the member of
-// an object. The words nearest to the message count.
+// claimOf reads the sender of a message from the text before the message, or from the key or the value of a member
+// around it. The words closest to the message decide.
 func claimOf(text string) (found claim) {
 	text = strings.TrimRight(text, " \t:=|\"'`([{,")
 	var before []string
@@ -109,7 +109,8 @@ func read(before []string, word string) claim {
 	return c
 }
 
-// pointing returns the sender that an arrow means: to the right means the editor.
+// pointing returns the sender that an arrow indicates: an arrow to the right means the editor, to the left the agent.
+// It returns Unknown for other words.
 func pointing(word string) Side {
 	switch {
 	case word == "":
@@ -122,9 +123,9 @@ func pointing(word string) Side {
 	return Unknown
 }
 
-// decide sets the sender of each message. The words of a family count if they mostly
-// agree with the messages that only one side sends. They are reversed if they mostly
-// disagree, and ignored if neither prevails.
+// decide sets the sender of each message. To judge the words of a family, it compares them with the senders of
+// messages that only one side can send. Words that mostly agree are used, words that mostly disagree are used in
+// reverse, and other words are ignored.
 func (r *reader) decide() {
 	var agreed, denied [families]int
 	for _, m := range r.log.Messages {
@@ -140,7 +141,7 @@ func (r *reader) decide() {
 		m := &r.log.Messages[i]
 		yes, no := agreed[m.claim.family], denied[m.claim.family]
 		switch {
-		case yes > 0 && no > 0 && yes < 4*no && no < 4*yes: // the words are about something else
+		case yes > 0 && no > 0 && yes < 4*no && no < 4*yes: // neither prevails, so the words mean something else
 			m.From = m.known
 		case yes > 0 && no > 0 && m.known != Unknown:
 			m.From = m.known

@@ -8,8 +8,7 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// document reads the messages of a file that is one JSON value. It reports
-// whether it found any.
+// document reads the messages in a file that is a single JSON value. It reports whether it found any.
 func (r *reader) document(v wire.Value) bool {
 	switch {
 	case v.Path("log.entries").Kind() == wire.Array:
@@ -29,8 +28,7 @@ func (r *reader) document(v wire.Value) bool {
 	return r.value(v, p)
 }
 
-// har reads the bodies of requests and responses, and the messages of web
-// sockets.
+// har reads the messages in a HAR file: in the bodies of requests and responses, and in the messages of web sockets.
 func (r *reader) har(entries wire.Value) (found bool) {
 	for e := range entries.Items() {
 		p := surroundings(e, place{line: 1})
@@ -59,7 +57,7 @@ func (r *reader) har(entries wire.Value) (found bool) {
 	return found
 }
 
-// netLog reads the bytes that Chrome logged, connection by connection.
+// netLog reads the messages in the bytes that Chrome logged for each connection.
 func (r *reader) netLog(events wire.Value) (found bool) {
 	type key struct {
 		source string
@@ -93,7 +91,7 @@ func (r *reader) netLog(events wire.Value) (found bool) {
 	return found
 }
 
-// body reads the messages in the body of a request or a response.
+// body reads the messages in the body of a request or a response. It reports whether it found any.
 func (r *reader) body(text string, p place) bool {
 	n := len(r.log.Messages)
 	if v, err := wire.Parse([]byte(text)); err == nil {

@@ -16,29 +16,28 @@ import (
 var (
 	// escapes matches the control sequences of terminals.
 	escapes = lazy.Regexp("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\-_])")
-	// tells matches the sign that a line holds a message: a member of one, or an
-	// object that is cut off.
+	// tells matches text by which a line seems to contain a message: a member of a message, or an object that is cut
+	// off.
 	tells = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"|\{\\?$|\{\\?"[^{}]*$`)
-	// names matches a member of a message.
+	// names matches the key of a message's member.
 	names = lazy.Regexp(`"(?:jsonrpc|method|params|result|sessionUpdate|threadId|runId)\\*"`)
-	// lead matches the text before each line of a message over several lines.
+	// lead matches the prefix of each line, if a message is split over several lines.
 	lead = lazy.Regexp(`^[ \t]*(?:data:|[>|#*]|//)?[ \t]*`)
 )
 
-// maxSpan limits the total number of bytes searched for the ends of messages over
-// several lines.
+// maxSpan limits the total number of bytes that are searched for the ends of messages split over several lines.
 const maxSpan = 256 << 20
 
 // narrowest is the width of the narrowest terminal that wraps lines.
 const narrowest = 40
 
-// lines reads the messages in lines of text.
+// lines reads the messages in a text, line by line.
 func (r *reader) lines(text string, p place) {
 	if strings.IndexByte(text, 0x1b) >= 0 {
 		text = escapes().ReplaceAllString(text, "")
 	}
 	list := strings.Split(text, "\n")
-	said := "" // the line before, if it has no message
+	said := "" // the line before, if it contained no message
 	for n := 0; n < len(list); {
 		p.line = n + 1
 		line := strings.TrimRight(list[n], "\r \t")
@@ -60,10 +59,10 @@ func (r *reader) lines(text string, p place) {
 	}
 }
 
-// line reads the messages in a line; one may continue on the next lines. It
-// returns whether it found any, and the number of lines used.
+// line reads the messages in a line. A message may continue on the next lines, which are in rest. It returns whether
+// it found any, and the number of lines used.
 func (r *reader) line(line string, rest []string, said string, p place) (found bool, used int) {
-	before := 0 // the end of the message before
+	before := 0 // end of the message before
 	used = 1
 	for at := 0; ; {
 		i := strings.IndexByte(line[at:], '{')
@@ -79,7 +78,7 @@ func (r *reader) line(line string, rest []string, said string, p place) (found b
 		v, wrong := wire.Parse([]byte(raw))
 		if errors.Is(err, io.ErrUnexpectedEOF) && wrong != nil {
 			r.torn = r.torn || tells().MatchString(line[at:])
-			return found, used // objects inside a cut-off object are not messages
+			return found, used // objects inside a truncated object are not messages
 		}
 		r.torn = r.torn || wrong != nil && names().MatchString(line[at:at+length])
 		if wrong == nil && r.value(v, r.near(line[before:at], said, p)) {
@@ -90,13 +89,13 @@ func (r *reader) line(line string, rest []string, said string, p place) (found b
 	}
 }
 
-// text reads the messages in a text that is the value of a member.
+// text reads the messages in a string that is the value of a member. It reports whether it found any.
 func (r *reader) text(s string, p place) bool {
 	n := len(r.log.Messages)
 	for line := range strings.Lines(s) {
 		r.line(strings.TrimRight(line, "\r\n"), []string{line}, "", p)
 	}
-	if len(r.log.Messages) == n { // it may be one message over several lines
+	if len(r.log.Messages) == n { // maybe one message over several lines
 		if v, err := wire.Parse([]byte(s)); err == nil {
 			return r.value(v, p)
 		}
@@ -104,12 +103,12 @@ func (r *reader) text(s string, p place) bool {
 	return len(r.log.Messages) > n
 }
 
-// near reads the time and the sender from the text before a message, or from the
+// near reads the time and the sender of a message from the text before the message on its line, or from said, the
 // line before it.
 func (r *reader) near(text, said string, p place) place {
 	for _, s := range []*string{&text, &said} {
 		if names().MatchString(*s) {
-			*s = "" // a part of a message that cannot be read
+			*s = "" // a part of an unreadable message
 		}
 	}
 	if c := claimOf(text); c.side != Unknown {
@@ -125,10 +124,9 @@ func (r *reader) near(text, said string, p place) place {
 	return p
 }
 
-// object returns the JSON object that begins at a place of a line, and its length
-// there. The object may be in quotes, escaped. If no object begins there, length
-// is the number of bytes that the search can skip. The error is
-// io.ErrUnexpectedEOF if the line is too short.
+// object returns the JSON object that begins at index at of a line, and the object's length there. The object may be
+// inside a quoted string, with escapes. If no object begins there, length is the number of bytes that the search can
+// skip. The error is io.ErrUnexpectedEOF if the line ends inside the object.
 func object(line string, at int) (raw string, length int, err error) {
 	rest := line[at:]
 	if rest[len(rest)-1] == '}' {
@@ -143,7 +141,7 @@ func object(line string, at int) (raw string, length int, err error) {
 		}
 	}
 	var message json.RawMessage
-	if at > 1 && line[at-1] == '\'' && (line[at-2] == 'b' || line[at-2] == 'B') { // bytes of Python
+	if at > 1 && line[at-1] == '\'' && (line[at-2] == 'b' || line[at-2] == 'B') { // a bytes literal of Python
 		if end := strings.LastIndexByte(rest, '\''); end > 0 {
 			inner, _ := strconv.Unquote(`"` + strings.NewReplacer(`\\`, `\\`, `\'`, `'`, `"`, `\"`).Replace(rest[:end]) + `"`)
 			if _, err := decode(inner, &message); err == nil {
@@ -165,9 +163,9 @@ func decode(text string, into any) (int, error) {
 	return int(d.InputOffset()), err
 }
 
-// span returns the object that begins with first and continues on the next lines,
-// and the number of lines used; "" and 1 if it does not continue. Lines may be
-// quoted, indented, parts of an event, or wrapped by a terminal.
+// span returns the object that begins with first and continues on the next lines, and the number of lines used. It
+// returns "" and 1 if the object has no end there. The lines may have a prefix, such as indentation, > or "data:", or
+// may have been wrapped by a terminal.
 func (r *reader) span(first string, lines []string) (raw string, used int) {
 	width := utf8.RuneCountInString(strings.TrimRight(lines[0], "\r"))
 	for _, between := range []string{"\n", ""} {
@@ -180,7 +178,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 			if between == "\n" {
 				line = line[len(lead().FindString(line)):]
 			} else if width < narrowest || utf8.RuneCountInString(strings.TrimRight(lines[n-1], "\r")) != width {
-				break // the line before was not wrapped by the terminal
+				break // the terminal did not wrap the previous line
 			}
 			b.WriteString(between)
 			b.WriteString(line)
@@ -202,7 +200,7 @@ func (r *reader) span(first string, lines []string) (raw string, used int) {
 	return "", 1
 }
 
-// balance counts the open brackets in a text, outside of its strings.
+// balance counts the open brackets in a text, except those in strings.
 type balance struct {
 	depth            int
 	inside, escaping bool
@@ -237,7 +235,8 @@ var (
 
 const day = 24 * 60 * 60 * 1000 // in ms
 
-// clock reads the time from the text before a message, in ms.
+// clock reads a time from the text before a message, in ms since 1970 or, for a time of day, since the midnight
+// before the first entry.
 func (r *reader) clock(text string) (ms float64, ok bool) {
 	if m := dated().FindStringSubmatch(text); m != nil {
 		zone := m[6]
@@ -259,7 +258,7 @@ func (r *reader) clock(text string) (ms float64, ok bool) {
 		s, _ := strconv.Atoi(m[3])
 		ms := float64(((h*60+min)*60+s)*1000) + fraction(m[4])
 		if ms+day/2 < r.last {
-			r.days += day // past midnight
+			r.days += day // the time went back, so midnight has passed
 		}
 		r.last = ms
 		return r.days + ms, true
@@ -276,7 +275,7 @@ func fraction(digits string) float64 {
 	return n * 1000
 }
 
-// instant reads the time in the member of an object, in ms.
+// instant reads a time from the value of an object's member, in ms.
 func instant(v wire.Value) (ms float64, ok bool) {
 	if n, ok := v.Float(); ok {
 		return scaled(n), true
@@ -291,8 +290,8 @@ func instant(v wire.Value) (ms float64, ok bool) {
 	return (&reader{}).clock(s)
 }
 
-// scaled returns a number as ms. By their size it recognises seconds,
-// microseconds and nanoseconds since 1970; any other number is ms.
+// scaled converts a number to ms. It recognises seconds, microseconds and nanoseconds since 1970 by the size of the
+// number. It returns any other number unchanged.
 func scaled(n float64) float64 {
 	switch {
 	case n >= 1e17:

@@ -1,7 +1,6 @@
-// Package logs reads the messages of a protocol from logs of other programs:
-// lines with times and arrows, objects around a message, exports of a browser,
-// streams of events, messages over several lines. It knows no protocol; a Dialect
-// recognises the messages.
+// Package logs extracts the messages of a protocol from the logs of other programs. It reads lines with times and
+// arrows, JSON objects that contain a message, exports of a browser, event streams, and messages split over several
+// lines. The package is independent of the protocol: a Dialect recognises the messages.
 package logs
 
 import (
@@ -23,45 +22,44 @@ import (
 // Side is the sender of a message.
 type Side int8
 
-// The sides. A log may not name the sender.
+// The sides. Unknown means that the log does not name the sender.
 const (
 	Unknown Side = 0
 	Editor  Side = 1
 	Agent   Side = -1
 )
 
-// Dialect is the part of a protocol that is needed to read a log.
+// Dialect contains the facts about a protocol that Read needs.
 type Dialect struct {
-	// Message reports whether an object is a message of the protocol. Bare, if
-	// set, does so for a message from which the log dropped a member. Complete
-	// adds this member again, unless another message of the log has it.
+	// Message reports whether an object is a message of the protocol. Bare, if not nil, reports whether an object is
+	// a message from which the log dropped a member that all messages have. If no message of the log has that member,
+	// Complete adds it.
 	Message, Bare func(wire.Value) bool
 	Complete      func(raw []byte) []byte
-	// Sender returns the side if only one side sends such a message, else
-	// Unknown.
+	// Sender returns the only side that can send such a message, or Unknown if both can.
 	Sender func(wire.Value) Side
 }
 
 // Message is one message of a log.
 type Message struct {
-	// Raw is its JSON on one line.
+	// Raw is the message's JSON, on one line.
 	Raw  []byte
 	From Side
-	// At is its time in ms, since 1970 or since the log began; Timed is false if
-	// the log has no time.
+	// At is the message's time in ms, since 1970 or since the start of the log. Timed is false if the log has no time
+	// for it.
 	At    float64
 	Timed bool
-	// Process is the number of the other side's process, from 0.
+	// Process is the number of the process to which the message belongs, from 0.
 	Process int
 	// Line is the line in which the message begins, from 1.
 	Line int
 
 	bare  bool
 	claim claim
-	known Side // by the protocol
+	known Side // sender according to the protocol
 }
 
-// Left is a line that seems to hold an unreadable message.
+// Left is a line that seems to contain a message but cannot be read.
 type Left struct {
 	Line int
 	Err  error
@@ -69,22 +67,21 @@ type Left struct {
 
 // Log is the content of a log file.
 type Log struct {
-	// Form names the kind of log, for people: "a HAR".
+	// Form names the kind of log for people, such as "a HAR".
 	Form     string
 	Messages []Message
 	Left     []Left
-	// Dropped names members that the logging program had added to messages and
-	// Read has removed.
+	// Dropped lists the members that the logging program had added to messages. Read has removed them.
 	Dropped []string
-	// Lines counts the lines without a message, except blank ones.
+	// Lines is the number of lines without a message, except blank lines.
 	Lines int
 }
 
-// ErrNoMessages says that a text holds no message of the protocol.
+// ErrNoMessages means that a text contains no message of the protocol.
 var ErrNoMessages = errors.New("no line holds a message of the protocol")
 
-// Read reads the messages of a log. text is the text that Open returns. The error
-// is ErrNoMessages if there are none.
+// Read reads the messages of a log. text is what a reader from Open returns. The error is ErrNoMessages if the log
+// contains no messages.
 func Read(text []byte, d Dialect) (Log, error) {
 	r := &reader{Dialect: d}
 	if v, err := wire.Parse(text); err == nil && r.document(v) {
@@ -102,10 +99,10 @@ func Read(text []byte, d Dialect) (Log, error) {
 	return r.log, nil
 }
 
-// Plain reports whether the log holds only messages.
+// Plain reports whether the log contains only messages and Read could read all of them.
 func (l Log) Plain() bool { return l.Lines == 0 && len(l.Dropped) == 0 && len(l.Left) == 0 }
 
-// String returns the kind of log, and the numbers of messages and of omitted parts.
+// String describes the log: its kind, and the numbers of messages, of other lines and of unreadable lines.
 func (l Log) String() string {
 	said := l.Form + " with " + counted(len(l.Messages), "message")
 	if l.Lines > 0 {
@@ -127,19 +124,18 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// reader is a log that is being read.
+// reader is the state of Read.
 type reader struct {
 	Dialect
 	log     Log
 	form    string
-	torn    bool    // the line at hand has an unreadable message next to others
-	spanned int     // bytes searched for the ends of messages
-	last    float64 // the last time of a day, in ms
-	days    float64 // midnights since, in ms
+	torn    bool    // the current line has an unreadable message
+	spanned int     // number of bytes searched for the ends of messages
+	last    float64 // last time of day, in ms
+	days    float64 // whole days since the start, in ms
 }
 
-// place is the context of a message: its line, and the time and the sender given
-// before it.
+// place is the context of a message: its line, and the time, process and sender given around it.
 type place struct {
 	line    int
 	at      float64
@@ -149,17 +145,15 @@ type place struct {
 	depth   int
 }
 
-// maxDepth limits how deep nested objects and texts are searched for messages.
+// maxDepth limits how deeply nested objects and strings are searched for messages.
 const maxDepth = 4
 
-// add adds a message.
 func (r *reader) add(v wire.Value, p place, bare bool) {
 	r.log.Messages = append(r.log.Messages, Message{Raw: r.strip(v), At: p.at, Timed: p.timed, Process: p.process,
 		Line: p.line, bare: bare, claim: p.claim, known: r.Sender(v)})
 }
 
-// strip returns a message on one line, without the member that JetBrains logs
-// add.
+// strip returns a message on one line. It removes the member "type" that logs of JetBrains editors add.
 func (r *reader) strip(v wire.Value) []byte {
 	if !strings.HasPrefix(v.Get("type").Str(), "com.agentclientprotocol.") {
 		return []byte(compact(v.Raw()))
@@ -174,7 +168,7 @@ func (r *reader) strip(v wire.Value) []byte {
 	return []byte("{" + strings.Join(members, ",") + "}")
 }
 
-// complete adds the member that the log dropped to all of its messages.
+// complete adds the member that the log dropped from messages. It does nothing if any message still has the member.
 func (r *reader) complete() {
 	whole := slices.ContainsFunc(r.log.Messages, func(m Message) bool { return !m.bare })
 	for i, m := range r.log.Messages {
@@ -187,12 +181,11 @@ func (r *reader) complete() {
 // maxUnpacked is the maximum size of an unpacked log in bytes.
 const maxUnpacked = 1 << 30
 
-// Open returns a reader of a file's text. It unpacks gzip, decodes UTF-16, which
-// is usual on Windows, and drops a byte order mark. It reads UTF-16 whole at once,
-// and everything else on demand.
+// Open returns a reader of a file's text. It unpacks gzip, decodes UTF-16, which Windows programs often write, and
+// removes a byte order mark. Open reads a UTF-16 file completely; other files are read on demand.
 func Open(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(in, 64<<10)
-	head, _ := b.Peek(3) // the error comes again with the first read
+	head, _ := b.Peek(3) // the first read returns the error
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
 		unpacked, err := gzip.NewReader(b)
@@ -210,14 +203,14 @@ func Open(in io.Reader) (io.Reader, error) {
 	return b, nil
 }
 
-// wide decodes UTF-16.
+// wide reads all of in and decodes it from UTF-16.
 func wide(in io.Reader, order binary.ByteOrder) (io.Reader, error) {
 	text, err := io.ReadAll(io.LimitReader(in, maxUnpacked))
 	if err != nil {
 		return nil, err
 	}
 	units := make([]uint16, 0, len(text)/2)
-	for i := 2; i+1 < len(text); i += 2 { // the mark comes first
+	for i := 2; i+1 < len(text); i += 2 { // skip the byte order mark
 		units = append(units, order.Uint16(text[i:]))
 	}
 	return bytes.NewReader([]byte(string(utf16.Decode(units)))), nil

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// value reads the messages in a value: a message, or objects, lists and texts
-// around some. It reports whether it found any.
+// value reads the messages in a JSON value. The value is a message, or an object, list or string that contains
+// messages. It reports whether it found any.
 func (r *reader) value(v wire.Value, p place) (found bool) {
 	if p.depth > maxDepth {
 		return false
@@ -50,8 +50,8 @@ func (r *reader) value(v wire.Value, p place) (found bool) {
 	return found
 }
 
-// around reads the messages in the members of an object, which also gives their
-// time and sender.
+// around reads the messages in the members of an object. Other members of the object may give the time and the
+// sender.
 func (r *reader) around(v wire.Value, p place) (found bool) {
 	p = surroundings(v, p)
 	p.depth++
@@ -65,8 +65,8 @@ func (r *reader) around(v wire.Value, p place) (found bool) {
 	return found
 }
 
-// senders are the members of an object around a message that name its sender, and
-// those that name its receiver, the most reliable first.
+// Names of members that describe a message in the same object: its sender, its receiver, hints at its sender, and its
+// time. Each list begins with the most reliable name.
 var (
 	senders   = []string{"_direction", "dir", "direction", "from", "sender", "source", "src", "side", "origin"}
 	receivers = []string{"to", "target", "dest", "destination", "receiver", "dst"}
@@ -76,7 +76,7 @@ var (
 		"createdAt", "startedDateTime", "__REALTIME_TIMESTAMP"}
 )
 
-// surroundings reads the time, the process and the sender from an object.
+// surroundings reads the time, the process and the sender of messages from the object that contains them.
 func surroundings(v wire.Value, p place) place {
 	for _, key := range clocks {
 		if ms, ok := instant(v.Get(key)); ok {
@@ -108,7 +108,7 @@ func surroundings(v wire.Value, p place) place {
 	return p
 }
 
-// compact returns a JSON value on one line.
+// compact returns a JSON value on one line. It returns raw unchanged if raw is invalid.
 func compact(raw []byte) string {
 	if bytes.IndexByte(raw, '\n') < 0 {
 		return string(raw)
@@ -120,9 +120,9 @@ func compact(raw []byte) string {
 	return b.String()
 }
 
-// ofZed rebuilds the frame for an entry of Zed's log of ACP messages. For a
-// request, a notification or a response, the log has the direction, the id, the
-// method and, as params, the content. ok is false for anything else.
+// ofZed converts an entry of Zed's log of ACP messages to the JSON-RPC frame. Such an entry has the direction, the
+// id, the method and, as params, the content of a request, notification or response. ok is false for any other
+// object.
 func ofZed(v wire.Value) (from Side, raw []byte, ok bool) {
 	from = claimOf(v.Get("_direction").Str()).side
 	if from == Unknown {
@@ -162,8 +162,8 @@ func ofZed(v wire.Value) (from Side, raw []byte, ok bool) {
 	return from, line.Bytes(), err == nil
 }
 
-// isError reports whether the content of a response is an error. It judges by the
-// content's members, because the log does not say so.
+// isError reports whether the content of a response is an error. Zed's log does not tell errors from results, so
+// isError looks at the content's members.
 func isError(v wire.Value) bool {
 	_, code := v.Get("code").Int()
 	return code && v.Get("message").Kind() == wire.String

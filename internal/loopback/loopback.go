@@ -1,6 +1,5 @@
-// Package loopback protects HTTP servers on the loopback interface from web
-// pages. A browser can reach them too, under a name that resolves to this machine
-// or by a form.
+// Package loopback protects HTTP servers on the loopback interface from web pages. A page in a browser can reach such
+// servers through a host name that resolves to this machine, or by submitting a form.
 package loopback
 
 import (
@@ -10,8 +9,8 @@ import (
 	"strings"
 )
 
-// Guard answers requests that do not come from a program on this machine with
-// status 403 and the reason, and passes all others to h.
+// Guard returns a handler that passes requests to h. It answers a request that is for another host name, or that
+// comes from a web page of another site, with status 403 and the reason.
 func Guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if why := foreign(r); why != "" {
@@ -22,8 +21,8 @@ func Guard(h http.Handler) http.Handler {
 	})
 }
 
-// foreign returns the reason to refuse a request whose Host header or web page
-// is not of this machine; "" accepts it.
+// foreign returns the reason to refuse a request because its Host header or its web page does not belong to this
+// machine. "" means that the request is accepted.
 func foreign(r *http.Request) string {
 	if !Local(r.Host) {
 		return "only requests to localhost and to IP addresses, not to " + r.Host
@@ -39,8 +38,7 @@ func foreign(r *http.Request) string {
 	return ""
 }
 
-// Local reports whether a Host header names this machine: a loopback address, or
-// a name that only this machine resolves to itself.
+// Local reports whether a Host header names this machine: an IP address, or a name that always means this machine.
 func Local(host string) bool {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
@@ -51,7 +49,7 @@ func Local(host string) bool {
 	case name == "", net.ParseIP(name) != nil, name == "localhost", strings.HasSuffix(name, ".localhost"):
 		return true
 	case name == "host.docker.internal", name == "host.containers.internal":
-		return true // the name in containers for the machine they run on
+		return true // from a container, these names mean the machine it runs on
 	}
 	return false
 }

@@ -1,6 +1,5 @@
-// Package pipe reports facts about a process's pipes that the os package does
-// not: whether a write had to wait, how much is unread, and when everything was
-// read.
+// Package pipe connects processes by pipes. In addition to package os, it reports whether a write had to wait, how
+// many bytes are unread, and when everything written has been read.
 package pipe
 
 import (
@@ -12,15 +11,13 @@ import (
 	"time"
 )
 
-// Set is the three pipes of a process, with the process's ends and the starter's
-// ends. It never uses a pseudo-terminal, which would change bytes and mix stdout
-// with stderr.
+// Set contains the three standard pipes of a process: the ends for the process, and the ends for the program that
+// starts it. They are never pseudo-terminals, because those change bytes and mix stdout with stderr.
 type Set struct {
 	Stdin, Stdout, Stderr           *os.File // the process's ends
 	ToStdin, FromStdout, FromStderr *os.File // the starter's ends
 }
 
-// NewSet creates the pipes.
 func NewSet() (*Set, error) {
 	s := &Set{}
 	for _, ends := range [][2]**os.File{{&s.Stdin, &s.ToStdin}, {&s.FromStdout, &s.Stdout}, {&s.FromStderr, &s.Stderr}} {
@@ -34,7 +31,8 @@ func NewSet() (*Set, error) {
 	return s, nil
 }
 
-// CloseTheirs closes the process's ends. Call it after starting the process, which has copies of its own.
+// CloseTheirs closes the process's ends in this program. Call it after starting the process, which then has copies of
+// these ends.
 func (s *Set) CloseTheirs() { closeAll(s.Stdin, s.Stdout, s.Stderr) }
 
 // CloseOurs closes the starter's ends.
@@ -48,31 +46,29 @@ func closeAll(files ...*os.File) {
 	}
 }
 
-// Writer writes to a pipe.
+// Writer is the writing end of a pipe.
 type Writer struct{ *os.File }
 
-// File is the source of a Reader: a pipe, or a connection over TCP.
+// File is the source of a Reader: a pipe or a TCP connection.
 type File interface {
 	io.ReadCloser
 	syscall.Conn
 	SetReadDeadline(t time.Time) error
 }
 
-// Reader reads from a pipe. On request it reports when everything written to the
-// pipe so far has been read.
+// Reader reads from a pipe. Drained reports when everything written to the pipe so far has been read.
 type Reader struct {
 	f     File
 	mu    sync.Mutex
-	asked []chan struct{} // by Drained, closed when nothing is left to read
+	asked []chan struct{} // channels from Drained, closed once nothing is left to read
 }
 
-// NewReader returns a Reader of f.
 func NewReader(f File) *Reader { return &Reader{f: f} }
 
-// CloseRead closes the File.
+// CloseRead closes the underlying File.
 func (r *Reader) CloseRead() error { return r.f.Close() }
 
-// Read reads as the File does.
+// Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
 	for {
 		if asked := r.take(); asked != nil {
@@ -85,22 +81,22 @@ func (r *Reader) Read(p []byte) (int, error) {
 			}
 		}
 		n, err := r.f.Read(p)
-		// Only ask sets a deadline, to interrupt this read.
+		// Only the method ask sets a deadline, to interrupt this read.
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, err
 		}
 	}
 }
 
-// Drained returns a channel that is closed when the pipe's current content has
-// been read and the reader has come back for more. ok is false if that cannot be
-// known.
+// Drained returns a channel that is closed when the pipe's current content has been read and the reader has come back
+// for more. ok is false if f has no read deadlines, so that this cannot be known.
 func (r *Reader) Drained() (done <-chan struct{}, ok bool) {
 	c := make(chan struct{})
 	return c, r.ask(c)
 }
 
-// ask wakes a waiting Read to make it check whether the pipe is empty.
+// ask registers channels for Read to close, and interrupts a waiting Read so that it checks whether the pipe is
+// empty. It returns false if it cannot interrupt Read.
 func (r *Reader) ask(asked ...chan struct{}) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -111,14 +107,14 @@ func (r *Reader) ask(asked ...chan struct{}) bool {
 	return true
 }
 
-// take returns the pending requests, and lets Read wait again.
+// take returns the channels registered by ask, and removes the deadline so that Read waits again.
 func (r *Reader) take() []chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.asked) == 0 {
 		return nil
 	}
-	_ = r.f.SetReadDeadline(time.Time{}) // it could be set before
+	_ = r.f.SetReadDeadline(time.Time{}) // no error, because a deadline could be set before
 	asked := r.asked
 	r.asked = nil
 	return asked

@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// Send writes all of b and reports whether the pipe was full meanwhile. The
-// duration of the write would not show this: even with a fast reader, the writer
-// may have to wait for a processor.
+// Send writes all of b and reports whether it had to wait because the pipe was full. The duration of the write does
+// not show this, because the writer may also have to wait for a processor.
 func (w Writer) Send(b []byte) (waited bool, err error) {
 	raw, err := w.SyscallConn()
 	if err != nil {
@@ -26,7 +25,7 @@ func (w Writer) Send(b []byte) (waited bool, err error) {
 			case syscall.EINTR:
 			case syscall.EAGAIN:
 				waited = true
-				return false // until there is room
+				return false // wait until there is room
 			default:
 				failed = err
 				return true
@@ -40,8 +39,7 @@ func (w Writer) Send(b []byte) (waited bool, err error) {
 	return waited, err
 }
 
-// readNow reads the bytes in a pipe without waiting; some is false if there are
-// none.
+// readNow reads the bytes that are in a pipe now, without waiting. some is false if there are none.
 func readNow(f syscall.Conn, p []byte) (n int, some bool, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Send writes all of b. Here a pipe does not report that it is full, so a write
-// of more than a millisecond counts as having waited.
+// Send writes all of b. It reports that it had to wait if the write took more than a millisecond, because a pipe on
+// Windows does not report that it is full.
 func (w Writer) Send(b []byte) (waited bool, err error) {
 	start := time.Now()
 	_, err = w.Write(b)
 	return time.Since(start) > time.Millisecond, err
 }
 
-// readNow reports that nothing is left. Pipes have no deadlines here, so ask
-// cannot wake their readers, and a TCP connection can only be read by waiting.
+// readNow always returns false, because Windows has no way to read without waiting. Pipes have no deadlines on
+// Windows either, so the method ask cannot interrupt their readers.
 func readNow(syscall.Conn, []byte) (n int, some bool, err error) { return 0, false, nil }

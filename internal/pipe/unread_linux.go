@@ -2,10 +2,10 @@ package pipe
 
 import "golang.org/x/sys/unix"
 
-// Unread returns how many bytes written to a pipe have not been read. ok is false
-// if that is unknown, as on systems other than Linux.
+// Unread returns the number of bytes in the pipe that have been written but not read. ok is false if the number is
+// unknown, as on systems other than Linux.
 //
-// FIONREAD has the name TIOCINQ here; it works on either end of a pipe.
+// TIOCINQ is Linux's name for FIONREAD. It works on both ends of a pipe.
 func (w Writer) Unread() (n int, ok bool) {
 	conn, err := w.SyscallConn()
 	if err != nil {

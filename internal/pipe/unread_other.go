@@ -2,5 +2,5 @@
 
 package pipe
 
-// Unread returns false: here it is unknown how many bytes of a pipe are unread.
+// Unread always returns false, because the number of unread bytes is unknown on this system.
 func (w Writer) Unread() (n int, ok bool) { return 0, false }

@@ -1,5 +1,5 @@
-// Package printable makes an agent's text safe to show: nothing in it acts on a
-// terminal or on the system that collects a log.
+// Package printable makes an agent's text safe to print. In its results, nothing can control a terminal or a CI
+// system that reads the log.
 package printable
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// commands matches text that CI systems read as commands in a log: GitHub's
-// ::name:: at the beginning of a line, and anywhere its older form and that of
-// Azure and TeamCity. GitLab's commands begin with an escape character.
+// commands matches text that CI systems read as commands in a log: GitHub's ::name:: at the beginning of a line, and,
+// anywhere, GitHub's older form and the forms of Azure and TeamCity. GitLab's commands begin with an escape
+// character.
 var commands = lazy.Regexp(`(?m)(^[ \t]*:):|(#)#(?:\[|[A-Za-z]+\[)`)
 
-// Plural returns a number with the word for one or for many.
+// Plural returns n followed by the word one if n is 1, and by the word many otherwise.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -24,10 +24,9 @@ func Plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Text returns s with unsafe text made visible: control characters (they move the
-// cursor, hide or fake output), characters that change the writing direction or
-// have no width, line separators except the newline, and commands to CI systems.
-// Newlines and tabs stay.
+// Text returns s with unsafe characters written as visible escapes. These are control characters, which can move the
+// cursor and hide or fake output, characters that change the writing direction or have no width, and line separators
+// other than newline. Commands to CI systems are also made harmless. Newlines and tabs stay unchanged.
 func Text(s string) string {
 	if !clean(s) {
 		var b strings.Builder
@@ -56,8 +55,7 @@ func Text(s string) string {
 	})
 }
 
-// Line is like Text for a text that must stay on one line. It cuts the text to
-// most characters.
+// Line is like Text, but returns a single line of at most most characters. It marks a cut with an ellipsis.
 func Line(s string, most int) string {
 	s = Text(strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(s))
 	n := 0
@@ -80,7 +78,7 @@ func clean(s string) bool {
 
 func passes(r rune) bool { return r == '\n' || r == '\t' || r != utf8.RuneError && unicode.IsPrint(r) }
 
-// Wrap breaks a paragraph into lines of a width.
+// Wrap breaks a paragraph into lines of at most width bytes. A longer word gets a line of its own.
 func Wrap(text string, width int) string {
 	var b strings.Builder
 	at := 0

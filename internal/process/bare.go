@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/internal/pipe"
 )
 
-// bare is an agent without a keeper.
+// bare is an agent that was started without a keeper.
 type bare struct {
 	s    spawn
 	cmd  *exec.Cmd
@@ -26,7 +26,7 @@ func startBare(s spawn, files *pipe.Set) (Process, error) {
 		Stdin: files.Stdin, Stdout: files.Stdout, Stderr: files.Stderr, SysProcAttr: s.attr()}
 	began := make(chan error, 1)
 	go func() {
-		// Pdeathsig follows the thread that forked.
+		// Pdeathsig kills the agent when the thread that forked it ends, so keep that thread.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(b.done)
@@ -66,12 +66,13 @@ func (b *bare) Wait() (Exit, []Info) {
 		if len(survivors) == 0 || time.Now().After(deadline) {
 			break
 		}
-		time.Sleep(10 * time.Millisecond) // orphans have no parent that is notified, so poll
+		time.Sleep(10 * time.Millisecond) // nothing reports the end of an orphan, so poll
 	}
 	return b.exit, outlived(survivors, sweepRun(b.s.RunID, b.s.Conn))
 }
 
-// outlived returns the survivors, with those marked that are still left.
+// outlived returns the survivors. Those that could not be killed are replaced by their entries in left, which are
+// marked.
 func outlived(survivors, left []Info) []Info {
 	all := lists.Where(survivors, func(s Info) bool {
 		return !slices.ContainsFunc(left, func(l Info) bool { return l.PID == s.PID })

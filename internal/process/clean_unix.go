@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// trimFile cuts off the text after the last newline of a file. It ignores errors,
-// because no one is left to report them to.
+// trimFile removes the text after the last newline of a file. It ignores errors, because the program that could
+// report them has died.
 func trimFile(path string) {
 	if path == "" {
 		return

@@ -1,14 +1,13 @@
 package process
 
-// Footprint is the resources that processes hold.
+// Footprint contains the resources that one or more processes use.
 type Footprint struct {
 	Processes, Descriptors int
-	Memory                 int // anonymous memory, without mapped files; in bytes
+	Memory                 int // anonymous memory in bytes, without mapped files
 }
 
-// FootprintOf returns the sum of the resources that processes hold. ok is false
-// if they are unknown for all of them: the processes are gone or another user's,
-// or this is not Linux.
+// FootprintOf returns the sum of the resources that processes use. It ignores processes whose resources are unknown.
+// ok is false if all are unknown, because the processes are gone or belong to another user, or this is not Linux.
 func FootprintOf(pids []int) (sum Footprint, ok bool) {
 	for _, pid := range pids {
 		if memory, descriptors, ok := holds(pid); ok {

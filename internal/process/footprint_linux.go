@@ -10,15 +10,15 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// holds returns the anonymous memory of a process, in bytes, and the number of
-// its descriptors.
+// holds returns the anonymous memory of a process, in bytes, and the number of its open file descriptors. ok is false
+// if they are unknown.
 func holds(pid int) (memory, descriptors int, ok bool) {
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	if err != nil {
 		return 0, 0, false
 	}
 	anonymous, has := statusOf(pid, "RssAnon")
-	if !has { // an ending process has no memory
+	if !has { // an exiting process has no memory
 		return 0, len(open), true
 	}
 	memory, err = strconv.Atoi(strings.TrimSuffix(anonymous, " kB"))
@@ -27,9 +27,9 @@ func holds(pid int) (memory, descriptors int, ok bool) {
 
 var stalled = lazy.Regexp(`(?m)^some .*total=(\d+)`)
 
-// Starved returns how long, since the system began, some runnable process waited
-// for a processor. It is always 0 if the kernel does not report that; see its
-// documentation of pressure stall information.
+// Starved returns the total time since the system started during which at least one runnable process waited for a
+// processor. It returns 0 if the kernel does not report this time. The time comes from Linux's pressure stall
+// information (PSI).
 func Starved() time.Duration {
 	text, err := os.ReadFile("/proc/pressure/cpu")
 	if err != nil {

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// group is a control group (version 2) in which an agent is started. The kernel
-// kills all its processes at once, even those being forked. It is nil if no group
-// can be made, as in most containers. An agent that runs as root can leave it, so
-// the keeper still looks for other processes.
+// group is a control group (version 2) in which an agent is started. The kernel can kill all processes of a group at
+// once, even those that are being forked. A *group is nil if no group can be created, as in most containers; its
+// methods then do nothing. An agent that runs as root can leave the group, so the keeper also looks for processes
+// outside of it.
 type group struct {
 	dir  *os.File
 	kill *os.File
 }
 
-// newGroup creates the group of a keeper.
+// newGroup creates the group of a keeper. It returns nil if that is not possible.
 func newGroup(keeper int) *group {
 	path := groupPath(keeper)
 	if path == "" || os.Mkdir(path, 0o755) != nil {
@@ -31,7 +31,7 @@ func newGroup(keeper int) *group {
 	return g
 }
 
-// openGroup opens the group that a keeper has created; nil if there is none.
+// openGroup opens the group that a keeper has created, or returns nil if there is none.
 func openGroup(keeper int) *group {
 	path := groupPath(keeper)
 	if path == "" {
@@ -49,8 +49,8 @@ func openGroup(keeper int) *group {
 	return &group{dir: dir, kill: kill}
 }
 
-// groupPath returns the path of a keeper's group, which lies below the group of
-// this process. It returns "" without control groups of version 2.
+// groupPath returns the path of a keeper's group, which is below the group of this process. It returns "" if control
+// groups of version 2 are not available.
 func groupPath(keeper int) string {
 	var own string
 	text, _ := os.ReadFile("/proc/self/cgroup")
@@ -66,7 +66,7 @@ func groupPath(keeper int) string {
 		if !strings.HasPrefix(after, "cgroup2 ") || len(fields) < 5 {
 			continue
 		}
-		below, err := filepath.Rel(fields[3], own) // the mounted part of the tree
+		below, err := filepath.Rel(fields[3], own) // path below the mounted part of the tree
 		if err == nil && own != "" && filepath.IsLocal(below) {
 			return filepath.Join(fields[4], below, fmt.Sprint("acp-test-", keeper))
 		}
@@ -74,22 +74,20 @@ func groupPath(keeper int) string {
 	return ""
 }
 
-// holds makes attr start a process in the group.
+// holds sets attr so that it starts a process in the group.
 func (g *group) holds(attr *syscall.SysProcAttr) {
 	if g != nil {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(g.dir.Fd())
 	}
 }
 
-// killAll kills all processes in the group.
 func (g *group) killAll() {
 	if g != nil {
 		_, _ = g.kill.WriteString("1")
 	}
 }
 
-// remove removes the group once its killed processes are gone. On a busy machine
-// that takes a while; after five seconds remove gives up.
+// remove removes the group as soon as its killed processes are gone. It gives up after five seconds.
 func (g *group) remove() {
 	if g == nil {
 		return
@@ -98,7 +96,7 @@ func (g *group) remove() {
 		if err := os.Remove(g.dir.Name()); err == nil || os.IsNotExist(err) {
 			break
 		}
-		time.Sleep(5 * time.Millisecond) // the kernel has no event for this
+		time.Sleep(5 * time.Millisecond) // the kernel sends no event, so poll
 	}
 	g.dir.Close()
 	g.kill.Close()

@@ -4,7 +4,7 @@ package process
 
 import "syscall"
 
-// group is empty here, because only Linux has control groups.
+// group is empty, because only Linux has control groups.
 type group struct{}
 
 func newGroup(int) *group  { return nil }
@@ -14,5 +14,5 @@ func (*group) holds(*syscall.SysProcAttr) {}
 func (*group) killAll()                   {}
 func (*group) remove()                    {}
 
-// holds returns false, because the resources are unknown here.
+// holds always returns false, because the resources are unknown on this system.
 func holds(int) (memory, descriptors int, ok bool) { return 0, 0, false }

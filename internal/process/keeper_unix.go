@@ -30,22 +30,20 @@ import (
 // Keeps reports whether this system supports keepers.
 const Keeps = true
 
-// KeeperMain runs the hidden command of Spec.Keeper. It runs one agent after the
-// other. If its harness dies, it lives just long enough to kill everything the
-// agent started and to remove the run's directory. It returns the exit status of
-// the keeper. It takes over the process, its signals and its children; call it
-// first thing in main.
+// KeeperMain is the main function of a keeper, the hidden command in Spec.Keeper. A keeper runs one agent after the
+// other. If the harness, which is the process that started it, dies, the keeper kills everything that the agent
+// started, removes the run's directory, and ends. KeeperMain returns the keeper's exit status. It takes over the
+// signals and the children of the whole process, so main must call it before anything else.
 func KeeperMain([]string) int {
 	conn, err := unixConn(os.NewFile(3, "orders"))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "keeper: only acp-test itself may start the keeper:", err)
 		return 2
 	}
-	// An agent dies with the thread that started it (Pdeathsig), so that
-	// thread must live as long as the keeper does.
+	// An agent dies with the thread that started it (Pdeathsig), so this thread must live as long as the keeper.
 	runtime.LockOSThread()
-	// Signals to the process group are not meant for the keeper. It catches and
-	// drops them; if it ignored them, the agent would inherit that.
+	// Signals to the process group are not meant for the keeper. It catches and drops them. It must not ignore them
+	// with signal.Ignore, because the agent would inherit that.
 	dropped := make(chan os.Signal, 1)
 	signal.Notify(dropped, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGPIPE)
@@ -54,13 +52,13 @@ func KeeperMain([]string) int {
 		out.report(report{Kind: "failed", Error: "becoming the subreaper: " + err.Error()})
 		return 1
 	}
-	var k *keeper // nil before the first charge
+	var k *keeper // nil until the first charge
 	orders := &orders{conn: conn}
 	orders.in = bufio.NewReader(orders)
 	for {
 		o, err := orders.next()
 		if err != nil || o.Quit || o.Rest {
-			if err != nil { // the harness is dead
+			if err != nil { // the harness has died
 				k.clear()
 			}
 			k.leave()
@@ -81,10 +79,10 @@ func KeeperMain([]string) int {
 	}
 }
 
-// orders reads orders and receives the files that come with them.
+// orders reads the harness's orders and receives the files that come with them.
 type orders struct {
 	conn  *net.UnixConn
-	in    *bufio.Reader // reads from this
+	in    *bufio.Reader // reads from this orders
 	files []int
 }
 
@@ -98,12 +96,12 @@ func (o *orders) Read(b []byte) (int, error) {
 			o.files = append(o.files, files...)
 		}
 	}
-	return max(n, 0), err // n is -1 if the harness died with unread data
+	return max(n, 0), err // n is -1 if the harness died and left unread data
 }
 
 func (o *orders) next() (next order, err error) {
 	line := []byte("\n")
-	for len(line) == 1 && err == nil { // files came with an empty one
+	for len(line) == 1 && err == nil { // an empty line only carries files
 		line, err = o.in.ReadBytes('\n')
 	}
 	if err != nil {
@@ -112,7 +110,7 @@ func (o *orders) next() (next order, err error) {
 	return next, json.Unmarshal(line, &next)
 }
 
-// reporter writes the reports of a keeper.
+// reporter writes a keeper's reports to the harness.
 type reporter struct {
 	mu sync.Mutex
 	to io.Writer
@@ -125,22 +123,21 @@ func (r *reporter) report(what report) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, _ = r.to.Write(append(line, '\n')) // a dead harness is noticed elsewhere
+	_, _ = r.to.Write(append(line, '\n')) // Read notices a dead harness
 }
 
-// keeper keeps one agent, or only a directory.
+// keeper is responsible for one agent, or only for a directory.
 type keeper struct {
 	charge
 	*reporter
-	child int // pid of the started process
+	child int // pid of the process that the keeper started
 	group *group
-	agent int // pid of the agent; differs from child if that is a namespace's first process
-	// heard is closed when the first process of the agent's namespace has sent
-	// all its reports.
+	agent int // pid of the agent; differs from child if child is the first process of a namespace
+	// heard is closed when the first process of the agent's namespace has sent its last report.
 	heard     chan struct{}
-	exited    atomic.Bool // the agent is reaped
+	exited    atomic.Bool // the agent has been waited for
 	agentExit chan Exit
-	gone      chan struct{} // closed when no child is left and none can come
+	gone      chan struct{} // closed when no child is left and none can follow
 }
 
 func (k *keeper) begin(s *spawn, files []int) {
@@ -156,15 +153,15 @@ func (k *keeper) begin(s *spawn, files []int) {
 	go k.tend(s.Linger)
 }
 
-// leave removes the group that the keeper created for its agent.
+// leave removes the control group that was created for the agent.
 func (k *keeper) leave() {
 	if k != nil {
 		k.group.remove()
 	}
 }
 
-// spawn starts the agent with its standard files, and closes the keeper's copies,
-// so that the agent's end of file does not wait for the keeper.
+// spawn starts the agent with its standard files. It closes the keeper's copies of these files; otherwise the agent's
+// pipes would stay open after the agent has ended.
 func (k *keeper) spawn(s *spawn, standard []int) error {
 	files := lists.Map(standard, func(fd int) uintptr { return uintptr(fd) })
 	defer func() {
@@ -184,7 +181,7 @@ func (k *keeper) spawn(s *spawn, standard []int) error {
 	k.group = newGroup(os.Getpid())
 	k.group.holds(attr.Sys)
 	pid, err := syscall.ForkExec(s.Path, s.Args, attr)
-	if err != nil && k.group != nil { // the kernel may not allow the group
+	if err != nil && k.group != nil { // maybe the kernel does not allow the group
 		k.group.remove()
 		k.group, attr.Sys = nil, s.attr()
 		pid, err = syscall.ForkExec(s.Path, s.Args, attr)
@@ -202,7 +199,7 @@ func (k *keeper) spawn(s *spawn, standard []int) error {
 		in := bufio.NewReader(told)
 		var inside int
 		if _, err := fmt.Fscanln(in, &inside); err == nil {
-			k.agent = cmp.Or(isolate.Inside(pid, inside), pid) // the agent may be gone
+			k.agent = cmp.Or(isolate.Inside(pid, inside), pid) // the agent may be gone already
 		}
 		go k.hear(told, in)
 	}
@@ -210,8 +207,7 @@ func (k *keeper) spawn(s *spawn, standard []int) error {
 	return nil
 }
 
-// hear reads the reports of the first process of the agent's namespace about the
-// agent's end.
+// hear reads the report on the agent's end from the first process of the agent's namespace.
 func (k *keeper) hear(told *os.File, in io.Reader) {
 	defer close(k.heard)
 	defer told.Close()
@@ -221,7 +217,8 @@ func (k *keeper) hear(told *os.File, in io.Reader) {
 	}
 }
 
-// ended records how the agent ended, or how the process ended that should have started the agent.
+// ended records how the agent ended. If the agent could not be started, it records how the process ended that should
+// have started it.
 func (k *keeper) ended(status unix.WaitStatus) {
 	if k.exited.Swap(true) {
 		return
@@ -233,7 +230,7 @@ func (k *keeper) ended(status unix.WaitStatus) {
 	k.agentExit <- exit
 }
 
-// reap waits for the agent and for every orphan that the subreaper gets.
+// reap waits for the agent and for every orphan that becomes a child of this subreaper.
 func (k *keeper) reap() {
 	defer close(k.gone)
 	for {
@@ -242,7 +239,7 @@ func (k *keeper) reap() {
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil { // ECHILD: the agent and all orphans are reaped
+		if err != nil { // ECHILD: nothing is left to wait for
 			return
 		}
 		if pid == k.child {
@@ -252,8 +249,8 @@ func (k *keeper) reap() {
 	}
 }
 
-// tend waits for the agent's end, gives its descendants the time linger to end,
-// reports those that stay, and kills them.
+// tend waits for the agent's end. It then gives the agent's descendants the time linger to end by themselves, reports
+// those that remain, and kills them.
 func (k *keeper) tend(linger time.Duration) {
 	exit := <-k.agentExit
 	k.report(report{Kind: "exited", Exit: &exit})
@@ -265,9 +262,8 @@ func (k *keeper) tend(linger time.Duration) {
 	k.report(report{Kind: "gone", Processes: k.killAll(func() []Info { return k.tree(true) })})
 }
 
-// remaining lists the processes that outlived the agent. One look can miss a
-// process that repeatedly starts a successor and ends, so it looks several times
-// while a child is left.
+// remaining lists the processes that outlived the agent. A single search can miss a process that repeatedly starts a
+// successor and ends. Therefore it searches up to 50 times while a child is left.
 func (k *keeper) remaining() []Info {
 	for range 50 {
 		if left := k.living(); len(left) > 0 || k.allGone(0) {
@@ -277,7 +273,7 @@ func (k *keeper) remaining() []Info {
 	return nil
 }
 
-// allGone reports whether all processes end by themselves within linger.
+// allGone waits at most for linger, and reports whether all processes have ended by themselves.
 func (k *keeper) allGone(linger time.Duration) bool {
 	timeout := time.After(linger)
 	if subreaper {
@@ -288,7 +284,7 @@ func (k *keeper) allGone(linger time.Duration) bool {
 			return false
 		}
 	}
-	for len(k.living()) > 0 { // without a subreaper, orphans can only be polled
+	for len(k.living()) > 0 { // without a subreaper, only polling finds orphans
 		select {
 		case <-timeout:
 			return false
@@ -307,7 +303,7 @@ func (k *keeper) obey(o order) {
 		}
 		r := report{Kind: "signalled"}
 		err := error(syscall.ESRCH)
-		if o.Group || !k.exited.Load() { // a reaped agent's pid may belong to another process
+		if o.Group || !k.exited.Load() { // another process may have the pid of a reaped agent
 			err = syscall.Kill(pid, o.Signal)
 		}
 		if err != nil {
@@ -324,8 +320,8 @@ func (k *keeper) obey(o order) {
 // living lists the processes of this agent, without the agent itself.
 func (k *keeper) living() []Info { return k.tree(false) }
 
-// tree lists the processes of this agent. The first process of its namespace
-// counts as the agent.
+// tree lists the processes of this agent. withAgent includes the agent itself and, if there is one, the first process
+// of its namespace.
 func (k *keeper) tree(withAgent bool) []Info {
 	found := lists.Where(processes(os.Getpid(), k.agent, k.Run, k.Conn), func(p Info) bool {
 		return p.PID != k.agent && p.PID != k.child || withAgent
@@ -333,10 +329,9 @@ func (k *keeper) tree(withAgent bool) []Info {
 	return found
 }
 
-// killAll kills the processes that list returns until none is left, and returns
-// those it could not kill. list can miss a process whose parent ends while
-// /proc is read. So killAll also asks the kernel whether the keeper has a child
-// left.
+// killAll kills the processes that list returns, and repeats this until none is left. It returns the processes that
+// it could not kill. Because list can miss a process whose parent ends while /proc is read, killAll also waits until
+// the kernel reports that the keeper has no child left.
 func (k *keeper) killAll(list func() []Info) []Info {
 	k.group.killAll()
 	return killUntil(list, func() bool {
@@ -352,13 +347,13 @@ func (k *keeper) killAll(list func() []Info) []Info {
 	})
 }
 
-// clear kills the processes and removes the files of the run after the harness has died.
+// clear does the work after the harness's death: it kills the run's processes and removes the run's files.
 func (k *keeper) clear() {
 	if k == nil {
 		return
 	}
-	// Stop the agent first, before any search: if the agent stopped the keeper now,
-	// nobody would continue the keeper.
+	// Stop the agent before anything else. The agent could otherwise stop the keeper, and nobody would continue the
+	// keeper.
 	if k.agent > 0 && !k.exited.Load() {
 		_ = syscall.Kill(-k.agent, syscall.SIGSTOP)
 	}
@@ -367,8 +362,7 @@ func (k *keeper) clear() {
 	trimFile(k.Trim)
 }
 
-// removeDir removes a directory, even if an agent made parts of it read-only, as
-// the Go module cache is.
+// removeDir removes a directory, even if parts of it are read-only, such as a Go module cache.
 func removeDir(dir string) {
 	if dir == "" || !filepath.IsAbs(dir) || filepath.Dir(dir) == dir {
 		return
@@ -383,6 +377,6 @@ func removeDir(dir string) {
 			}
 			return nil
 		})
-		time.Sleep(10 * time.Millisecond) // something may still be dying
+		time.Sleep(10 * time.Millisecond) // some process may still be dying
 	}
 }

@@ -21,25 +21,24 @@ type kept struct {
 	agent int
 	run   string
 	conn  int
-	// patience is how long the keeper may take to end the processes that the
-	// agent has left behind.
+	// patience is the maximum time that the keeper may take to end the processes that the agent left behind.
 	patience time.Duration
 
 	ordering sync.Mutex // guards released
-	released bool       // the keeper is no longer this agent's
-	asking   sync.Mutex // one List or Signal at a time
+	released bool       // the keeper no longer serves this agent
+	asking   sync.Mutex // allows one List or Signal at a time
 	answers  chan report
 
-	over      chan struct{} // the agent has ended
-	done      chan struct{} // the agent and all its descendants have ended
-	mu        sync.Mutex    // guards the fields below
+	over      chan struct{} // closed when the agent has ended
+	done      chan struct{} // closed when the agent and all its descendants have ended
+	mu        sync.Mutex    // guards the following fields
 	exit      Exit
 	survivors []Info
 	left      []Info    // processes that could not be killed
-	killing   sync.Once // the keeper has been told to kill
-	unfit     bool      // the keeper serves no other agent
-	forced    bool      // the keeper did not answer, so force did its work
-	stopped   bool      // a signal had stopped the keeper
+	killing   sync.Once // starts the check on the keeper after the first Kill
+	unfit     bool      // the keeper may not serve another agent
+	forced    bool      // the keeper did not answer, so force did the keeper's work
+	stopped   bool      // the keeper had been stopped by a signal
 }
 
 func startKept(ctx context.Context, keeper []string, remove, trim string, s spawn, files *pipe.Set) (Process, error) {
@@ -51,13 +50,13 @@ func startKept(ctx context.Context, keeper []string, remove, trim string, s spaw
 		post: p, run: s.RunID, conn: s.Conn, answers: make(chan report, 1), over: make(chan struct{}),
 		done: make(chan struct{}), exit: Exit{Code: -1, Error: "the keeper died", Keeper: "died"}, unfit: true,
 	}
-	// Ignore the error: after a failed write the reports end, and their error says more.
+	// Ignore the error: if the write fails, no report follows, and the error of reading says more.
 	_ = p.send(order{Charge: &charge{Run: s.RunID, Conn: s.Conn, Remove: remove, Trim: trim}, Spawn: &s},
 		files.Stdin, files.Stdout, files.Stderr)
 	_ = p.conn.SetReadDeadline(time.Now().Add(starting))
 	stop := context.AfterFunc(ctx, func() { _ = p.conn.SetReadDeadline(time.Unix(1, 0)) })
 	first, err := readReport(p.in)
-	if !stop() { // the agent may run already
+	if !stop() { // ctx has ended, but the agent may already run
 		_ = p.send(order{Kill: true})
 		k.release()
 		return nil, context.Cause(ctx)
@@ -125,7 +124,7 @@ func (k *kept) ask(o order) (report, error) {
 	k.asking.Lock()
 	defer k.asking.Unlock()
 	select {
-	case <-k.answers: // drop the late answer to an earlier request
+	case <-k.answers: // drop a late answer to an earlier request
 	default:
 	}
 	if err := k.order(o); err != nil {
@@ -141,7 +140,7 @@ func (k *kept) ask(o order) (report, error) {
 		k.spoil()
 		return report{}, ErrKeeper
 	}
-	select { // the agent may have ended because of the signal
+	select { // maybe the signal ended the agent
 	case r := <-k.answers:
 		return r, nil
 	default:
@@ -162,15 +161,14 @@ func (k *kept) Signal(s syscall.Signal, group bool) error {
 	return nil
 }
 
-// spoil makes the keeper unfit to serve another agent.
+// spoil makes sure that the keeper serves no other agent.
 func (k *kept) spoil() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unfit = true
 }
 
-// Kill orders the keeper to kill the agent, and does it itself if the keeper does
-// not.
+// Kill orders the keeper to kill the agent. If the keeper does not react, Kill does this work itself.
 func (k *kept) Kill() {
 	k.spoil()
 	_ = k.order(order{Kill: true})
@@ -178,7 +176,7 @@ func (k *kept) Kill() {
 		go func() {
 			select {
 			case <-k.done:
-			case <-k.over: // the keeper is at work
+			case <-k.over: // the keeper is working
 			case <-time.After(answering):
 				k.insist()
 			}
@@ -186,8 +184,7 @@ func (k *kept) Kill() {
 	})
 }
 
-// insist does the keeper's work if the keeper does not answer, for example
-// because the agent stopped it.
+// insist does the keeper's work. It is for a keeper that does not answer, for example because the agent stopped it.
 func (k *kept) insist() {
 	stopped := Stopped(k.post.pid())
 	k.mu.Lock()
@@ -213,7 +210,7 @@ func (k *kept) Wait() (Exit, []Info) {
 	select {
 	case <-k.done:
 	case <-k.over:
-		// A working keeper reports within patience that no process is left.
+		// If the keeper works, it reports within k.patience that no process is left.
 		select {
 		case <-k.done:
 		case <-time.After(k.patience):
@@ -228,7 +225,7 @@ func (k *kept) Wait() (Exit, []Info) {
 	}
 	k.mu.Unlock()
 	var left []Info
-	if died { // the keeper died, so no one else kills the processes
+	if died { // the keeper died, so nothing else kills the processes
 		k.spoil()
 		k.post.clearGroup()
 		left = append(sweepRun(k.run, k.conn), KillOrphans()...)
@@ -239,9 +236,8 @@ func (k *kept) Wait() (Exit, []Info) {
 	return k.exit, outlived(k.survivors, append(k.left, left...))
 }
 
-// release frees the keeper, for the next agent if this one left nothing behind.
-// The keeper does not remove the directory, because the harness lives and owns
-// it.
+// release ends the keeper's responsibility for this agent. If the agent left nothing behind, the keeper can serve
+// another agent. The keeper does not remove the run's directory, because the harness is alive and does that.
 func (k *kept) release() {
 	k.ordering.Lock()
 	k.released = true

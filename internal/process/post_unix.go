@@ -20,49 +20,47 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// The harness and its keeper speak JSON Lines on one socket, the keeper's fd 3. The harness sends orders, the keeper
-// reports. End of file means to the keeper that the harness has died.
+// order is a message from the harness to its keeper; a report is a message in the other direction. Both are JSON
+// Lines on one socket, which is the keeper's file descriptor 3. If the keeper reads end of file, the harness has
+// died.
 
 type order struct {
-	// Charge names what the keeper must clear away, and Spawn the agent to start.
-	// The agent's standard files come before them, with an empty line.
+	// Charge names the processes and files that the keeper must clear away, and Spawn the agent to start. The agent's
+	// standard files are sent before the order, together with an empty line.
 	Charge *charge        `json:",omitempty"`
 	Spawn  *spawn         `json:",omitempty"`
 	Signal syscall.Signal `json:",omitempty"`
 	Group  bool           `json:",omitempty"`
 	Kill   bool           `json:",omitempty"`
 	List   bool           `json:",omitempty"`
-	Ready  bool           `json:",omitempty"` // asks for a report
-	Rest   bool           `json:",omitempty"` // ends the charge
+	Ready  bool           `json:",omitempty"` // asks for a report of the kind "ready"
+	Rest   bool           `json:",omitempty"` // the keeper is no longer responsible for its charge
 	Quit   bool           `json:",omitempty"`
 }
 
-// charge names the processes and files that a keeper clears away if its harness
-// dies.
+// charge names the processes and files that a keeper must kill and remove if the harness dies.
 type charge struct {
 	Run    string
-	Conn   int    // -1: a directory and no agent
+	Conn   int    // -1: only a directory, no agent
 	Remove string `json:",omitempty"`
 	Trim   string `json:",omitempty"`
 }
 
 type report struct {
-	Kind      string // started, failed, exited, survivors, gone, list, signalled, ready
+	Kind      string // one of started, failed, exited, survivors, gone, list, signalled, ready
 	PID       int    `json:",omitempty"`
 	Error     string `json:",omitempty"`
 	Exit      *Exit  `json:",omitempty"`
 	Processes []Info
 }
 
-// Limits for a keeper's answers. A keeper has no other work, so one that takes
-// longer has been stopped.
+// Timeouts for a keeper's answers. A keeper has no other work, so if it takes longer, something has stopped it.
 const (
 	answering = time.Second
 	starting  = 20 * time.Second
 )
 
-// post is the connection to a keeper's process. A keeper guards one agent or
-// directory at a time.
+// post is the connection to the process of a keeper. A keeper is responsible for one agent or directory at a time.
 type post struct {
 	keeper []string
 	cmd    *exec.Cmd
@@ -72,17 +70,17 @@ type post struct {
 	sending sync.Mutex
 }
 
-// resting holds the keepers that wait for their next agent, by their command
-// lines. They end with this process, or earlier by EndKeepers.
-var resting sync.Map // of string to chan *post
+// resting contains the keepers that wait for their next agent, by command line. They end when this process ends, or
+// when EndKeepers is called.
+var resting sync.Map // maps string to chan *post
 
 func restingAs(keeper []string) chan *post {
-	const most = 8 // a process costs memory
+	const most = 8 // limited, because each process uses memory
 	posts, _ := resting.LoadOrStore(strings.Join(keeper, "\x00"), make(chan *post, most))
 	return posts.(chan *post)
 }
 
-// hire returns a resting keeper, or starts one.
+// hire returns a keeper that waits for its next agent, or starts a new one.
 func hire(keeper []string) (*post, error) {
 	if len(keeper) == 0 {
 		return nil, errors.New("the keeper's command line is empty")
@@ -100,20 +98,20 @@ func hire(keeper []string) (*post, error) {
 	}
 }
 
-// release ends the charge of a keeper. If fit is false, it also ends the keeper's
-// process.
+// release ends the keeper's responsibility for its charge. If fit is true, the keeper waits for its next agent.
+// Otherwise, or if enough keepers wait already, release ends the keeper's process.
 func (p *post) release(fit bool) {
 	if fit && p.send(order{Rest: true}) == nil {
 		select {
 		case restingAs(p.keeper) <- p:
 			return
-		default: // enough of them rest
+		default: // enough keepers wait already
 		}
 	}
 	p.dismiss()
 }
 
-// EndKeepers ends the keepers without an agent, and waits for their ends.
+// EndKeepers ends the keepers that wait for an agent, and waits until their processes have ended.
 func EndKeepers() {
 	resting.Range(func(_, posts any) bool {
 		for {
@@ -127,8 +125,7 @@ func EndKeepers() {
 	})
 }
 
-// ready reports whether a resting keeper still answers. It drops the keeper's
-// late reports.
+// ready reports whether a keeper that waits for an agent still answers. It drops late reports of the keeper.
 func (p *post) ready() bool {
 	if p.send(order{Ready: true}) != nil {
 		return false
@@ -140,7 +137,6 @@ func (p *post) ready() bool {
 	}
 }
 
-// newPost starts a keeper.
 func newPost(keeper []string) (*post, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -148,7 +144,7 @@ func newPost(keeper []string) (*post, error) {
 	}
 	defer theirs.Close()
 	cmd := exec.Command(keeper[0], keeper[1:]...)
-	cmd.Env = []string{} // no variable of this process may change its behaviour
+	cmd.Env = []string{} // this process's variables must not change its behaviour
 	cmd.ExtraFiles = []*os.File{theirs}
 	cmd.SysProcAttr = keeperAttr()
 	if err := StartChild(cmd, cmd.Start); err != nil {
@@ -158,8 +154,8 @@ func newPost(keeper []string) (*post, error) {
 	return &post{keeper: keeper, cmd: cmd, conn: ours, in: bufio.NewReader(ours)}, nil
 }
 
-// socketPair returns the two ends of a local connection, which no other process
-// inherits by accident.
+// socketPair returns the two ends of a local connection. They are closed on exec, so that no other process inherits
+// them.
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -190,7 +186,7 @@ func unixConn(socket *os.File) (*net.UnixConn, error) {
 
 func (p *post) pid() int { return p.cmd.Process.Pid }
 
-// send sends an order with files.
+// send sends an order. The files, if any, are sent before it.
 func (p *post) send(o order, files ...*os.File) error {
 	line, err := json.Marshal(o)
 	if err != nil {
@@ -209,7 +205,7 @@ func (p *post) send(o order, files ...*os.File) error {
 	return err
 }
 
-// read reads a report that comes within a time.
+// read reads the next report. It fails if the report does not arrive within the given time.
 func (p *post) read(within time.Duration) (report, error) {
 	_ = p.conn.SetReadDeadline(time.Now().Add(within))
 	return readReport(p.in)
@@ -227,26 +223,27 @@ func readReport(in *bufio.Reader) (report, error) {
 	return r, nil
 }
 
-// dismiss ends the keeper without removing anything.
+// dismiss ends the keeper's process. The keeper removes nothing.
 func (p *post) dismiss() {
 	_ = p.send(order{Quit: true})
 	_ = p.conn.CloseWrite()
 	stubborn := time.AfterFunc(answering, func() { _ = p.cmd.Process.Kill() })
-	_ = p.cmd.Wait() // its status adds nothing to the reports
+	_ = p.cmd.Wait() // the status adds nothing to the reports
 	stubborn.Stop()
 	EndChild(p.cmd)
 	p.clearGroup()
 	p.conn.Close()
 }
 
-// clearGroup removes the control group of a killed keeper, which could not remove it.
+// clearGroup kills and removes the keeper's control group. It is for a keeper that was killed and could not do this.
 func (p *post) clearGroup() {
 	g := openGroup(p.pid())
 	g.killAll()
 	g.remove()
 }
 
-// guard tells a keeper to remove a directory, which need not exist yet.
+// guard makes a keeper responsible for a directory: the keeper removes it if this process dies. The directory need
+// not exist yet.
 func guard(keeper []string, runID, dir string) (*post, error) {
 	p, err := hire(keeper)
 	if err != nil {

@@ -13,28 +13,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// subreaper says that orphans among the keeper's descendants become its children.
+// subreaper is true because orphans among the keeper's descendants become the keeper's children on Linux.
 const subreaper = true
 
 func becomeSubreaper() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }
 
-// keeperAttr puts a keeper into its own session. When acp-test dies, a keeper
-// that an agent has stopped then continues.
+// keeperAttr returns attributes that put a keeper into a session of its own. If acp-test dies, the kernel sends
+// SIGCONT, so that a keeper that an agent has stopped continues.
 func keeperAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
-// agentAttr puts the agent into its own process group and makes it die with the
-// thread that started it.
+// agentAttr returns attributes that put the agent into its own process group. If the thread that started the agent
+// ends, the kernel kills the agent.
 func agentAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// processes lists the living descendants of root and all processes that carry the
-// run in their environment. It lists the processes of one connection, without the
-// editor's own terminals; if conn is negative, those of the whole run, with the
-// terminals. It lists neither root nor this process. It ignores the agent's
-// process group, which only other systems need.
+// processes lists the living descendants of root, and all processes whose environment attributes them to a connection
+// of the run. The editor's terminals are not included. If conn is negative, all connections and the terminals are
+// included. Neither root nor this process is included. The agent's pid is ignored; only other systems need it.
 func processes(root, _ int, run string, conn int) []Info {
 	all := running()
 	self := all[os.Getpid()]
@@ -43,7 +41,7 @@ func processes(root, _ int, run string, conn int) []Info {
 		if pid == root || pid == os.Getpid() || p.dead {
 			continue
 		}
-		// A process older than this one cannot belong to a connection that this process opened.
+		// A process that started before this process cannot belong to a connection of this process.
 		if topBelow(all, pid, root) != 0 || (conn < 0 || p.started >= self.started) && carries(pid, run, conn) {
 			found = append(found, Info{PID: pid, Parent: p.parent, Command: commandLine(pid)})
 		}
@@ -51,7 +49,7 @@ func processes(root, _ int, run string, conn int) []Info {
 	return found
 }
 
-// running returns all processes by their ids.
+// running returns all processes of this machine by pid.
 func running() map[int]stat {
 	all := map[int]stat{}
 	proc, err := os.Open("/proc")
@@ -70,8 +68,8 @@ func running() map[int]stat {
 	return all
 }
 
-// slurp reads a file of /proc with as few system calls as possible, because ending
-// an agent takes hundreds of reads. os.ReadFile makes five more calls for each.
+// slurp reads a file of /proc with as few system calls as possible, because ending an agent takes hundreds of such
+// reads. os.ReadFile would make five more system calls per file.
 func slurp(path string) (text []byte, err error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,10 +86,10 @@ func slurp(path string) (text []byte, err error) {
 	return text, nil
 }
 
-// readStat reads a process's record, described in proc_pid_stat(5).
+// readStat reads the stat file of a process or thread, described in proc_pid_stat(5).
 func readStat(dir string) (p stat, ok bool) {
 	text, err := slurp(dir + "/stat")
-	// The name is in parentheses and may hold anything, also parentheses.
+	// The name is in parentheses and may contain any characters, including parentheses.
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if err != nil || len(fields) < 20 {
 		return p, false
@@ -131,16 +129,16 @@ func commandLine(pid int) string {
 		return string(bytes.TrimSpace(name))
 	}
 	line = bytes.TrimRight(line, "\x00")
-	const most = 500 // the command line only names the process
+	const most = 500 // enough to recognise the process
 	if len(line) > most {
 		line = append(line[:most:most], "…"...)
 	}
 	return string(bytes.ReplaceAll(line, []byte{0}, []byte{' '}))
 }
 
-// KillCarriers kills every process that has this variable in its environment.
+// KillCarriers kills every process that has this variable (NAME=VALUE) in its environment, except this process.
 func KillCarriers(variable string) {
-	for range 100 { // a process may fork during a look
+	for range 100 { // a process may fork during a search
 		found := false
 		for pid := range running() {
 			env, err := slurp(fmt.Sprintf("/proc/%d/environ", pid))
@@ -155,9 +153,8 @@ func KillCarriers(variable string) {
 	}
 }
 
-// Dying reports whether the process has been killed but is not gone yet: it is
-// exiting, or the kernel has a SIGKILL for it. It is false on systems other than
-// Linux.
+// Dying reports whether the process is about to end: it is exiting, or a SIGKILL is pending for it. It also returns
+// true if the process is gone. On systems other than Linux, it always returns false.
 func (p Info) Dying() bool {
 	const exiting = 0x4 // PF_EXITING
 	s, ok := readStat(fmt.Sprintf("/proc/%d", p.PID))
@@ -173,8 +170,7 @@ func (p Info) Dying() bool {
 	return false
 }
 
-// statusOf returns the value of a line of a process's status, described in
-// proc_pid_status(5).
+// statusOf returns the value of a line in a process's status file, described in proc_pid_status(5).
 func statusOf(pid int, name string) (value string, ok bool) {
 	text, _ := slurp(fmt.Sprintf("/proc/%d/status", pid))
 	_, rest, ok := bytes.Cut(text, []byte("\n"+name+":"))
@@ -182,15 +178,14 @@ func statusOf(pid int, name string) (value string, ok bool) {
 	return string(bytes.TrimSpace(line)), ok
 }
 
-// Stopped reports whether a signal has stopped a process.
+// Stopped reports whether a process is stopped by a signal.
 func Stopped(pid int) bool {
 	p, ok := readStat(fmt.Sprintf("/proc/%d", pid))
 	return ok && p.state == 'T'
 }
 
-// Busy reports whether a thread of the process or of its descendants runs, waits
-// for a processor, or waits for a disk. It looks only at this tree, because
-// frequent looks at all processes would be too much work.
+// Busy reports whether a thread of the process or of its descendants runs, is waiting for a processor, or is waiting
+// for a disk. It reads only this process tree, because reading all processes often would be too slow.
 func Busy(pid int) bool {
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/[0-9]*", pid))
 	for _, dir := range threads {
@@ -207,12 +202,12 @@ func Busy(pid int) bool {
 	return false
 }
 
-// killOrphans kills the children of this process that it did not start, with
-// their descendants, and waits for their ends.
+// killOrphans kills the children that this process did not start, and their descendants. It waits until they have
+// ended, and returns those that it could not kill.
 func killOrphans() []Info {
 	self, empty := os.Getpid(), 0
 	return killUntil(func() []Info {
-		children.mu.Lock() // no child may start meanwhile
+		children.mu.Lock() // no child may start during the search
 		defer children.mu.Unlock()
 		all := running()
 		var found []Info
@@ -232,9 +227,9 @@ func killOrphans() []Info {
 	}, func() bool { empty++; return empty > 1 })
 }
 
-// force does the keeper's work. It stops all processes below the keeper, so that
-// they cannot stop it again, and continues the keeper. It kills a keeper that
-// still does nothing, with all its processes.
+// force is for a keeper that does not answer. It stops all processes below the keeper, so that they cannot stop the
+// keeper again, and continues the keeper. If the keeper still does nothing, force kills the keeper and these
+// processes. It returns the processes that it could not kill.
 func (k *kept) force() []Info {
 	keeper := k.post.pid()
 	below := func() []Info { return processes(keeper, k.agent, k.run, k.conn) }
@@ -250,6 +245,6 @@ func (k *kept) force() []Info {
 	case <-time.After(answering):
 	}
 	_ = k.post.cmd.Process.Kill()
-	<-k.done // the end of its reports
+	<-k.done // until its reports end
 	return nil
 }

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Missing on these systems: subreapers and Pdeathsig. The keeper finds the
-// agent's children and process groups through ps. It loses a descendant that left
-// the group and whose parent died.
+// These systems have no subreapers and no Pdeathsig. The keeper finds the agent's descendants and process group with
+// ps. It cannot find a descendant that has left the group and whose parent has died.
 
 const subreaper = false
 
@@ -21,7 +20,8 @@ func becomeSubreaper() error { return nil }
 
 func killOrphans() []Info { return nil }
 
-// force ends a keeper that does not answer, and the processes that it kept.
+// force ends a keeper that does not answer, and the processes for which it was responsible. It returns those that it
+// could not kill.
 func (k *kept) force() []Info {
 	_ = syscall.Kill(k.post.pid(), syscall.SIGCONT)
 	left := killUntil(func() []Info { return processes(k.post.pid(), k.agent, k.run, k.conn) },
@@ -35,9 +35,9 @@ func keeperAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: tru
 
 func agentAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// processes lists the living descendants of root and the process group of the
-// agent, which keeps its number when the agent is gone. It cannot read
-// environments here.
+// processes lists the living descendants of root and the agent's process group. The group keeps its number after the
+// agent has ended. The run and the connection are ignored, because these systems do not show the environments of
+// processes.
 func processes(root, agent int, _ string, _ int) []Info {
 	ps := exec.Command("ps", "-axo", "pid=,ppid=,pgid=,state=,command=")
 	ps.Env = []string{}
@@ -84,18 +84,18 @@ func processes(root, agent int, _ string, _ int) []Info {
 	return found
 }
 
-// KillCarriers does nothing here, because it cannot read environments: a
-// terminal's descendants that left its process group are lost.
+// KillCarriers does nothing, because these systems do not show the environments of processes. Descendants of a
+// terminal that have left its process group are therefore not killed.
 func KillCarriers(string) {}
 
-// Dying returns false, because that is unknown here.
+// Dying always returns false, because this system does not report it.
 func (p Info) Dying() bool { return false }
 
-// Stopped returns false, because that is unknown here.
+// Stopped always returns false, because this system does not report it.
 func Stopped(int) bool { return false }
 
-// Starved returns 0, because that is unknown here.
+// Starved always returns 0, because this system does not report it.
 func Starved() time.Duration { return 0 }
 
-// Busy returns false, because that is unknown here.
+// Busy always returns false, because this system does not report it.
 func Busy(int) bool { return false }

@@ -43,14 +43,14 @@ func (b *bare) Kill() {
 	_ = b.cmd.Process.Kill()
 }
 
-// Descendants lists the processes that can be found without a subreaper: the
-// descendants of the agent and the processes that carry the run's environment.
+// Descendants lists the processes that can be found without a subreaper: the agent's descendants, and the processes
+// whose environment attributes them to the run.
 func (b *bare) Descendants() []Info {
 	return lists.Where(processes(b.PID(), b.PID(), b.s.RunID, b.s.Conn), func(p Info) bool { return p.PID != b.PID() })
 }
 
-// sweepRun kills the processes that carry the environment of one connection, and
-// returns those it could not kill.
+// sweepRun kills the processes whose environment attributes them to one connection of a run. It returns those that it
+// could not kill.
 func sweepRun(run string, conn int) []Info {
 	empty := 0
 	return killUntil(func() []Info {
@@ -59,17 +59,17 @@ func sweepRun(run string, conn int) []Info {
 			empty = 0
 		}
 		return found
-	}, func() bool { empty++; return empty > 1 }) // one look may miss a process that is being forked
+	}, func() bool { empty++; return empty > 1 }) // one search may miss a process that is being forked
 }
 
-// killingTime is the maximum time that killUntil takes. A process left after
-// that waits for a device, or forks faster than it can be found.
+// killingTime is the maximum time that killUntil takes. If a process is left after that, it waits for a device, or
+// forks faster than killUntil can find it.
 const killingTime = 5 * time.Second
 
-// killUntil kills the processes that list returns until there are none and done
-// returns true, and returns those left after killingTime. It first stops the
-// processes, so that none can start another while its neighbours are killed. It
-// kills them once a new look finds no more, or after several looks.
+// killUntil kills the processes that list returns, and repeats this until list returns none and done returns true.
+// After killingTime it gives up and returns the processes that are left. Before killing processes, it stops them, so
+// that they cannot start others meanwhile. It kills them once a new search finds no more processes, or after 20
+// searches.
 func killUntil(list func() []Info, done func() bool) (left []Info) {
 	for deadline := time.Now().Add(killingTime); time.Now().Before(deadline); {
 		left = list()
@@ -93,7 +93,7 @@ func killUntil(list func() []Info, done func() bool) (left []Info) {
 		for pid := range stopped {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
-		time.Sleep(2 * time.Millisecond) // until the kernel has removed them
+		time.Sleep(2 * time.Millisecond) // until the kernel has removed the processes
 	}
 	for i := range left {
 		left[i].Left = true
@@ -101,8 +101,8 @@ func killUntil(list func() []Info, done func() bool) (left []Info) {
 	return left
 }
 
-// Lead makes a command, before its start, the leader of a process group. The
-// whole group is killed when the command's context ends.
+// Lead makes a command the leader of a process group, which is killed when the command's context ends. It must be
+// called before the command starts.
 func Lead(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error {
@@ -111,23 +111,23 @@ func Lead(cmd *exec.Cmd) {
 	}
 }
 
-// KillLed kills all remaining processes in the process group of a command.
+// KillLed kills all remaining processes in the process group of a command that Lead prepared.
 func KillLed(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 
-// stopSignal and goOnSignal pause and continue a process.
+// stopSignal is the signal that pauses a process, goOnSignal the one that continues it.
 const stopSignal, goOnSignal = syscall.SIGSTOP, syscall.SIGCONT
 
-// stat is the kernel's record of a process.
+// stat contains the parts of a process's kernel record that this package uses.
 type stat struct {
 	parent  int
 	dead    bool
 	state   byte
 	flags   uint64
-	started uint64 // in ticks since the system began
+	started uint64 // in clock ticks since the system started
 }
 
-// topBelow returns the ancestor of a process (or the process itself) that is a
-// child of root; 0 if the process does not descend from root.
+// topBelow follows the parents of a process up to root. It returns the ancestor (or the process itself) that is a
+// child of root, and 0 if the process does not descend from root.
 func topBelow(all map[int]stat, pid, root int) int {
 	for range all {
 		p, ok := all[pid]

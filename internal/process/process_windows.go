@@ -12,8 +12,8 @@ import (
 	"github.com/acp-test/acp-test/internal/pipe"
 )
 
-// Missing on Windows: the keeper, process groups, the list of descendants, and
-// every signal except a kill. An agent's children may outlive it.
+// On Windows there are no keepers, no process groups, no list of descendants, and no signals except a kill. An
+// agent's children may therefore outlive the agent.
 
 // post replaces the connection to a keeper, because Windows has no keepers.
 type post struct{}
@@ -33,13 +33,13 @@ const subreaper = false
 
 func becomeSubreaper() error { return errors.ErrUnsupported }
 
-// EndKeepers does nothing here, because there are no keepers.
+// EndKeepers does nothing, because Windows has no keepers.
 func EndKeepers() {}
 
 // Keeps reports whether this system supports keepers.
 const Keeps = false
 
-// KeeperMain is not available on Windows.
+// KeeperMain prints an error and returns 2, because Windows has no keepers.
 func KeeperMain([]string) int {
 	fmt.Fprintln(os.Stderr, "keeper: not available on Windows")
 	return 2
@@ -74,25 +74,25 @@ func (b *bare) Signal(s syscall.Signal, _ bool) error {
 func (b *bare) Kill()               { _ = b.cmd.Process.Kill() }
 func (b *bare) Descendants() []Info { return nil }
 
-// Dying returns false, because that is unknown here.
+// Dying always returns false, because this system does not report it.
 func (p Info) Dying() bool { return false }
 
-// Stopped returns false, because that is unknown here.
+// Stopped always returns false, because this system does not report it.
 func Stopped(int) bool { return false }
 
-// Busy returns false, because that is unknown here.
+// Busy always returns false, because this system does not report it.
 func Busy(int) bool { return false }
 
-// Lead does nothing here: there are no process groups.
+// Lead does nothing, because Windows has no process groups.
 func Lead(*exec.Cmd) {}
 
-// KillLed does nothing here.
+// KillLed does nothing, because Windows has no process groups.
 func KillLed(*exec.Cmd) {}
 
-// KillCarriers does nothing here, because it cannot read environments.
+// KillCarriers does nothing, because this program cannot read the environments of processes on Windows.
 func KillCarriers(string) {}
 
-// Starved returns 0, because that is unknown here.
+// Starved always returns 0, because this system does not report it.
 func Starved() time.Duration { return 0 }
 
 // stopSignal and goOnSignal are placeholders: Windows has no such signals.

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// TempDir is a temporary directory that does not outlive this process. With a
-// keeper, it is removed even if the process is killed with SIGKILL.
+// TempDir is a temporary directory that Close removes. With a keeper, it is also removed if this process is killed,
+// even by SIGKILL.
 type TempDir struct {
 	dir    string
 	keeper *post
@@ -17,10 +17,10 @@ type TempDir struct {
 	err    error
 }
 
-// NewTempDir creates a directory in parent ("" is the system's default), watched
-// by its own keeper; keeper is as in Spec, and nil means none. Processes with
-// ACP_TEST_RUN set to runID are killed before the directory is removed; "" uses a
-// new id that no process has.
+// NewTempDir creates a directory in parent; "" means the system's directory for temporary files. keeper is the
+// command line of a keeper, as in Spec; nil means that the directory has no keeper. Before the keeper removes the
+// directory, it kills the processes with ACP_TEST_RUN set to runID. If runID is "", it uses a new id that no process
+// has.
 func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
 	defer func() {
 		if err != nil {
@@ -34,7 +34,7 @@ func NewTempDir(keeper []string, parent, runID string) (_ *TempDir, err error) {
 		dir, err := os.MkdirTemp(parent, "acp-test-")
 		return &TempDir{dir: dir}, err
 	}
-	// Tell the keeper before creating the directory, so that none exists without its knowledge.
+	// Inform the keeper before creating the directory, so that no directory exists that the keeper does not know.
 	dir := filepath.Join(parent, "acp-test-"+NewRunID())
 	k, err := guard(keeper, cmp.Or(runID, NewRunID()), dir)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package secret finds secrets in text that is about to be written or shown:
-// known values, in all the forms that programs give them, and values that look
-// like a secret by their shape or the name next to them.
+// Package secret finds secrets in text that is about to be written or shown. It finds known secrets in all common
+// encodings, and values that look like a secret because of their format or the name next to them.
 package secret
 
 import (
@@ -37,14 +36,13 @@ func Name(name string) bool {
 	return strings.HasSuffix(name, "_key") || strings.HasSuffix(name, "-key") || strings.HasSuffix(name, "_auth")
 }
 
-// shortest is the minimum length of a known secret, in bytes; a shorter value
-// would blot out common words.
+// shortest is the minimum length of a known secret, in bytes. Replacing shorter values would destroy common words.
 const shortest = 6
 
-// Finder finds known secrets. Only Add changes it.
+// Finder finds known secrets in text. Apart from Add, its methods may be called concurrently.
 type Finder struct {
 	values []string
-	forms  []form // longest first, because one may contain another
+	forms  []form // longest first, because a form may contain another
 }
 
 type form struct {
@@ -52,9 +50,8 @@ type form struct {
 	value string
 }
 
-// New returns a Finder of the values of those variables ("NAME=value") whose
-// names say that they are secret. It leaves out paths, which only say where a
-// secret is.
+// New returns a Finder for the values of environment variables ("NAME=value") whose names say that the value is
+// secret. It ignores absolute paths, because they only say where a secret is stored.
 func New(env ...string) *Finder {
 	f := &Finder{}
 	for _, kv := range env {
@@ -65,7 +62,7 @@ func New(env ...string) *Finder {
 	return f
 }
 
-// Add makes f find a value from now on. Values that are too short are ignored.
+// Add adds a value to the known secrets. Values shorter than 6 bytes are ignored.
 func (f *Finder) Add(value string) {
 	value = strings.TrimSpace(value)
 	if len(value) < shortest || slices.Contains(f.values, value) {
@@ -78,8 +75,8 @@ func (f *Finder) Add(value string) {
 	slices.SortStableFunc(f.forms, func(a, b form) int { return len(b.text) - len(a.text) })
 }
 
-// forms returns the ways in which a value may be written: unchanged, in JSON and
-// JSON in JSON, in URLs, in base64 at any offset, and in hex.
+// forms returns the encodings in which a value may occur in text: unchanged, in JSON and JSON in JSON, in URLs, in
+// base64 at any offset, and in hex.
 func forms(value string) []string {
 	all := []string{value}
 	for _, html := range []bool{false, true} {
@@ -97,7 +94,7 @@ func forms(value string) []string {
 			text := e.EncodeToString(append(make([]byte, skip), value...))
 			text = text[[]int{0, 2, 3}[skip]:]
 			if (skip+len(value))%3 != 0 {
-				text = text[:len(text)-1] // the last character has bits of the next bytes
+				text = text[:len(text)-1] // the last character also encodes the next bytes
 			}
 			if len(text) >= shortest {
 				all = append(all, text)
@@ -114,7 +111,7 @@ func jsonText(s string, html bool) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(html)
-	_ = e.Encode(s) // a string can be encoded
+	_ = e.Encode(s) // encoding a string cannot fail
 	return strings.TrimSuffix(b.String(), "\n")[1 : b.Len()-2]
 }
 
@@ -122,11 +119,10 @@ var percent = lazy.Regexp(`%[0-9A-F]{2}`)
 
 func lowerHex(s string) string { return percent().ReplaceAllStringFunc(s, strings.ToLower) }
 
-// Any reports whether there is a known secret.
+// Any reports whether the Finder has any known secret.
 func (f *Finder) Any() bool { return len(f.values) > 0 }
 
-// Has reports whether b may contain a known secret, or the rest of one that was
-// cut.
+// Has reports whether b may contain a known secret, either complete or cut off by an ellipsis.
 func (f *Finder) Has(b []byte) bool {
 	if f.Any() && bytes.Contains(b, ellipsis) {
 		return true
@@ -134,8 +130,7 @@ func (f *Finder) Has(b []byte) bool {
 	return slices.ContainsFunc(f.forms, func(s form) bool { return bytes.Contains(b, s.text) })
 }
 
-// Known replaces known secrets by the result of mark; without any it returns b
-// itself.
+// Known replaces each known secret in b by the result of mark. It returns b itself if b contains none.
 func (f *Finder) Known(b []byte, mark func(secret string) string) []byte {
 	for _, s := range f.forms {
 		if bytes.Contains(b, s.text) {
@@ -148,12 +143,12 @@ func (f *Finder) Known(b []byte, mark func(secret string) string) []byte {
 	return b
 }
 
-// ellipsis is the text that acp-test puts where it has cut a text.
+// ellipsis is the text that acp-test inserts where it has shortened a text.
 var ellipsis = []byte("…")
 
-// cut replaces the beginnings of known secrets where a text was cut in the middle
-// of one. It looks only at the first 10,000 places, because acp-test makes no
-// more cuts.
+// cut replaces the beginning of a known secret that is followed by an ellipsis, because a text was shortened in the
+// middle of the secret. It checks only the first 10,000 ellipses, because acp-test does not shorten a text in more
+// places.
 func (f *Finder) cut(b []byte, mark func(secret string) string) []byte {
 	const least, most = 6, 10_000
 	var out []byte
@@ -181,9 +176,9 @@ func (f *Finder) cut(b []byte, mark func(secret string) string) []byte {
 	return append(out, rest...)
 }
 
-// Piece masks secrets that are split over the pieces of a text: at the start of b
-// the rest of a secret from an earlier piece, at the end the beginning of a new one.
-// begun is the part still missing before b, rest the part still missing after it.
+// Piece masks secrets in b, a piece of a text, that are split between pieces. At the start of b, it masks the rest of
+// a secret that an earlier piece began; begun is that missing rest. At the end of b, it masks the beginning of a
+// secret, and returns the part that is still missing as rest.
 func (f *Finder) Piece(b []byte, begun string) (clean []byte, rest string) {
 	if n := min(len(begun), len(b)); n > 0 && string(b[:n]) == begun[:n] {
 		b = append([]byte(Mark), b[n:]...)
@@ -198,8 +193,8 @@ func (f *Finder) Piece(b []byte, begun string) (clean []byte, rest string) {
 	return b, rest
 }
 
-// Begun returns how many bytes at the end of b begin a known secret, at least four, and the
-// missing part of that secret. n is 0 if b does not end with the beginning of a secret.
+// Begun checks whether b ends with the beginning of a known secret. It returns the length n of that beginning and the
+// missing rest of the secret. A beginning of less than four bytes does not count: n is then 0.
 func (f *Finder) Begun(b []byte) (n int, rest string) {
 	const least = 4
 	for _, v := range f.values {
@@ -212,18 +207,18 @@ func (f *Finder) Begun(b []byte) (n int, rest string) {
 	return n, rest
 }
 
-// Clean removes all secrets it can find from a text: known secrets, secrets of a
-// known shape and values next to a telling name.
+// Clean replaces all secrets that it can find in a text by Mark: known secrets, values with the format of a secret,
+// and values next to a name that says they are secret.
 func (f *Finder) Clean(b []byte) []byte {
 	mark := func(string) string { return Mark }
 	return Assigned(Named(Shapes(f.Known(b, mark), mark), mark), mark)
 }
 
-// Text is Clean for a string.
+// Text is like Clean, but for a string.
 func (f *Finder) Text(s string) string { return string(f.Clean([]byte(s))) }
 
-// Writer returns a writer that cleans what is written to w. If one write begins a
-// known secret, it also masks the rest in the next.
+// Writer returns a writer that removes secrets, as Clean does, and then writes to w. It also masks a known secret
+// that is split between two writes.
 func (f *Finder) Writer(w io.Writer) io.Writer { return &writer{finder: f, to: w} }
 
 type writer struct {
@@ -241,13 +236,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// words are the members of results that hold words of the tool and names that its
-// user gave.
+// words lists the members of results whose texts come from acp-test or are names that its user chose.
 var words = []string{"id", "file", "tags", "slug", "requirements", "rule", "point", "verdict", "class", "state",
 	"scenario", "artifacts", "after", "known", "protocol", "profile"}
 
-// Value returns a copy of a value, such as results, with all texts cleaned,
-// except members that the tool or its user names.
+// Value returns a copy of a value, such as results, in which all texts are cleaned. It does not change the members
+// listed in words, which cannot contain secrets.
 func Value[T any](f *Finder, v T) T {
 	return f.value(reflect.ValueOf(&v)).Elem().Interface().(T)
 }

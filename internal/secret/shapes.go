@@ -10,10 +10,9 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// shapes matches keys of well-known services. The rule sets of secret scanners
-// are made for files: hundreds of patterns, each with an entropy and nearby
-// words, in modules many times the size of this program. Here every frame is
-// checked, so it matches only keys with a distinctive prefix.
+// shapes matches API keys of well-known services that have a distinctive prefix. It uses no rule set of a secret
+// scanner: these have hundreds of patterns and are made for files, whereas here every frame is checked and must be
+// checked fast.
 var shapes = lazy.Regexp(`\b(?:` + strings.Join([]string{
 	`sk-[A-Za-z0-9_-]{16,}`,
 	`AIza[A-Za-z0-9_-]{30,}`,
@@ -32,8 +31,8 @@ var bearer = lazy.Regexp(`(?i)\b(?:bearer|basic)\s+([A-Za-z0-9._~+/=-]{8,})`)
 
 var pem = lazy.Regexp(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 
-// Shapes replaces text that looks like a secret by its shape; without any it
-// returns b itself.
+// Shapes replaces each text in b that has the format of a secret by the result of mark. It returns b itself if there
+// is none.
 func Shapes(b []byte, mark func(secret string) string) []byte {
 	if Hint(b) {
 		b = Replace(b, shapes(), mark)
@@ -46,17 +45,17 @@ func Shapes(b []byte, mark func(secret string) string) []byte {
 const names = `[a-z0-9_.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential|` +
 	`access[_-]key|private[_-]key)[a-z0-9_.-]*`
 
-// Patterns of values whose name says that they are secret, in the places where
-// programs pass them. The value is the last group.
+// Patterns of values that are secret according to their names, in the notations in which programs pass them. The last
+// group of a pattern is the value.
 var (
-	// flagged matches a flag with its value, as words or as items of a JSON
-	// array.
+	// flagged matches a flag with its value, written as words or as elements of a JSON array.
 	flagged = lazy.Regexp(`(?i)--(` + names + `)(?:\s*=\s*|["']?,?\s+["']?|["'],["'])([^\s"'\\,;)\]}]+)`)
 	// inURL matches the password in user:password@host.
 	inURL = lazy.Regexp(`(?i)\b[a-z][a-z0-9+.-]*://[^\s/:@"'\\]*:([^\s/@"'\\]+)@`)
-	// query matches a parameter of a URL.
+	// query matches a parameter in a URL's query.
 	query = lazy.Regexp(`(?i)(?:[?&]|\\u0026|&amp;)(` + names + `|key|sig|signature|auth)=([^\s&"'\\#]+)`)
-	// pairs matches the items of env and headers: {"name": …, "value": …}.
+	// pairs matches the elements of env and headers in session/new: {"name": …, "value": …}. pairsBack matches them
+	// with the value first.
 	pairs = lazy.Regexp(`(?i)\bname"?\s*:\s*"(` + names + `|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"` +
 		`\s*,\s*"?value"?\s*:\s*"((?:[^"\\]|\\.)+)"`)
 	pairsBack = lazy.Regexp(`(?i)\bvalue"?\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"?name"?\s*:\s*"(?:` + names +
@@ -65,17 +64,17 @@ var (
 	assigned = lazy.Regexp(`(?i)\b([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|` +
 		`credential|cookie|[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
 		`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\{\[<]{5,}[^\s"'\x60,;&)\]}\\.:!?{\[<])`)
-	// counted matches names of amounts. word matches words that describe a
-	// secret, such as "missing", where its value could be.
+	// counted matches names of amounts or places, whose values are no secrets. word matches words that stand in the
+	// place of a secret's value, such as "missing".
 	counted = lazy.Regexp(`(?i)limit|max|count|budget|usage|expir|ttl|type|length|name|path|file|url`)
 	word    = lazy.Regexp(`(?i)^(?:required|missing|invalid|expired?|incorrect|unknown|optional|string|number|boolean|` +
 		`undefined|default|disabled|enabled|rejected|accepted|revoked|needed|removed|hidden|masked|\*+)$`)
 )
 
-// plausible reports whether the value after a name in running text may be a
-// secret. Code, paths and words about secrets are not. After "is", or before a
-// bracket as in config["token"], the value must have a digit; after "is",
-// capitals inside also count. rest is the text after the value.
+// plausible reports whether the value after a name in running text may be a secret. rest is the text after the value.
+// Code, paths and words about secrets are not plausible. A value before a bracket, as in config["token"], must
+// contain a digit. After "is", the value must contain a digit, or small letters and a capital letter that is not its
+// first.
 func plausible(name, separator, value string, rest []byte) bool {
 	digit := strings.ContainsAny(value, "0123456789")
 	switch {
@@ -90,9 +89,8 @@ func plausible(name, separator, value string, rest []byte) bool {
 	return digit || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
 }
 
-// Named replaces a value whose name says that it is a secret: the value of a flag such as
-// --password, the password of a URL and its parameters, variables and headers in
-// lists.
+// Named replaces values that are secret according to their names, by the result of mark. It finds values of flags
+// such as --password, passwords and parameters in URLs, and the variables and headers in the lists of session/new.
 func Named(b []byte, mark func(secret string) string) []byte {
 	if bytes.Contains(b, []byte("--")) {
 		b = Replace(b, flagged(), mark)
@@ -110,14 +108,13 @@ func Named(b []byte, mark func(secret string) string) []byte {
 	return b
 }
 
-// Hinted reports whether Named may find something.
+// Hinted reports whether Named or Assigned may find something. It is faster than they are.
 func Hinted(b []byte) bool {
 	return bytes.Contains(b, []byte("--")) || bytes.Contains(b, []byte("://")) || bytes.Contains(b, []byte("value")) ||
 		bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") || worded(b)
 }
 
-// Assigned replaces values that running text calls secret: "key: value", "the key
-// is value".
+// Assigned replaces values that are secret according to running text, such as "key: value" or "the key is value".
 func Assigned(b []byte, mark func(secret string) string) []byte {
 	if !worded(b) {
 		return b
@@ -125,14 +122,15 @@ func Assigned(b []byte, mark func(secret string) string) []byte {
 	return Replace(b, assigned(), mark)
 }
 
-// worded reports whether b contains a word for a secret.
+// worded reports whether b contains a word that means a secret, such as "token".
 func worded(b []byte) bool {
 	lower := bytes.ToLower(b)
 	return slices.ContainsFunc(strings.Fields("_key -key ikey token secret passw passphrase cookie credential auth"),
 		func(word string) bool { return bytes.Contains(lower, []byte(word)) }) || bytes.Contains(lower, []byte("api key"))
 }
 
-// Replace replaces the last group of each match of a pattern by its mark.
+// Replace replaces the last group of each match of a pattern by the result of mark. It skips values that are
+// implausible as secrets.
 func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte {
 	found := p.FindAllSubmatchIndex(b, -1)
 	if found == nil {
@@ -156,11 +154,11 @@ func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte
 	return append(out, b[end:]...)
 }
 
-// Hint reports whether the slow patterns may find something. Most frames hold no
-// secret, and all of them are checked here. Hint searches for the rarest letter
-// of each prefix, in stretches that fit the processor's cache.
+// Hint reports whether Shapes may find something in b. It is much faster than the patterns, because it is called for
+// every frame and most frames contain no secret. It searches for the rarest letter of each prefix, in parts of b that
+// fit into the processor's cache.
 func Hint(b []byte) bool {
-	const stretch, overlap = 16 << 10, 8 // overlap is longer than the prefixes of the patterns
+	const stretch, overlap = 16 << 10, 8 // overlap is longer than any prefix of the patterns
 	for from := 0; from < len(b); from += stretch {
 		if hinted(b[max(from-overlap, 0):min(from+stretch+overlap, len(b))]) {
 			return true
@@ -193,8 +191,8 @@ func cloudKey(b []byte, i int) bool {
 	return i+4 <= len(b) && (string(b[i:i+4]) == "AIza" || string(b[i:i+4]) == "AKIA" || string(b[i:i+4]) == "ASIA")
 }
 
-// found calls check for each index of a letter, from an index on, until check
-// returns true.
+// found calls check for each index of letter in b, starting at index from. It returns true as soon as check does,
+// else false.
 func found(b []byte, letter byte, from int, check func(b []byte, i int) bool) bool {
 	for i := from; i < len(b); i++ {
 		n := bytes.IndexByte(b[i:], letter)

@@ -6,29 +6,29 @@ import (
 	"io"
 )
 
-// Passing is the body of an event stream that a proxy forwards. Read returns
-// each event whole, after In.Step has read it. It returns the bytes between
-// events as they arrive. All fields are required.
+// Passing is the body of an event stream that a proxy forwards. Read passes on an event only when the complete event
+// has arrived and In.Step has processed it. It passes on the bytes between events as they arrive. All fields are
+// required.
 type Passing struct {
 	Body io.ReadCloser
-	// In reads the stream from Feed.
+	// In processes the stream that Feed returns.
 	In interface {
-		// Step reads one line; an error ends the stream.
+		// Step processes one line. An error ends the stream.
 		Step() error
-		// Within reports whether an event has begun and has not ended.
+		// Within reports whether the last line is inside an event that is not complete yet.
 		Within() bool
 		Shows() *Framing
 	}
-	// Ended is called once, with the error that ended the stream:
-	// context.Canceled if the reader closed it.
+	// Ended is called once, with the error that ended the stream. The error is context.Canceled if the stream was
+	// closed by Close.
 	Ended func(err error)
 
-	raw    bytes.Buffer // bytes received but not passed on
+	raw    bytes.Buffer // bytes received but not passed on yet
 	passed int
 	err    error
 }
 
-// Feed returns the stream for In to read.
+// Feed returns the stream that In must process.
 func (p *Passing) Feed() io.Reader { return io.TeeReader(p.Body, &p.raw) }
 
 // Read implements io.Reader.
@@ -57,7 +57,7 @@ func (p *Passing) stop(err error) {
 	}
 }
 
-// Close must be called when the stream has ended, or its reader stops.
+// Close closes the stream. It must be called when the stream has ended, or when its reader stops early.
 func (p *Passing) Close() error {
 	p.stop(context.Canceled)
 	return p.Body.Close()
