@@ -1,5 +1,5 @@
-// Package mistake describes a mistake in a file that a user wrote: its place,
-// the fault and the correction.
+// Package mistake describes a mistake in a file that a user wrote: its position, a message, and a hint for the
+// correction.
 package mistake
 
 import (
@@ -13,7 +13,7 @@ import (
 // line. The user must correct it; the agent is never at fault.
 type Mistake struct {
 	File         string
-	Line, Column int // count from 1; 0 if unknown
+	Line, Column int // counted from 1; 0 if unknown
 	Message      string
 	// Hint helps to correct the mistake: "did you mean …", or the usage of a command.
 	Hint string
@@ -27,7 +27,7 @@ func (m *Mistake) Error() string {
 	return s
 }
 
-// Where returns "file:line:column", without the parts that are unknown.
+// Where returns "file:line:column". It leaves out the parts that are unknown.
 func (m *Mistake) Where() string {
 	s := m.File
 	if m.Line > 0 {
@@ -39,8 +39,8 @@ func (m *Mistake) Where() string {
 	return s
 }
 
-// Catch turns a panic with a *Mistake into that error. Readers of files panic
-// at the first mistake, and their callers defer Catch.
+// Catch recovers from a panic with a *Mistake and stores the mistake in *err. Functions that read files panic at the
+// first mistake, and their callers defer Catch. Catch panics again for any other value.
 func Catch(err *error) {
 	switch p := recover().(type) {
 	case nil:
@@ -51,7 +51,7 @@ func Catch(err *error) {
 	}
 }
 
-// OfYAML turns the parser's error for a file that is not YAML into a Mistake.
+// OfYAML converts the parser's error for invalid YAML to a Mistake.
 func OfYAML(file string, err error) *Mistake {
 	var y yaml.Error
 	if !errors.As(err, &y) || y.GetToken() == nil {

@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// Nearest returns "did you mean …?" with the Closest of the known words, or ""
-// if none is close.
+// Nearest returns "did you mean …?" with the known word that Closest finds, or "" if it finds none.
 func Nearest(word string, known []string) string {
 	if best := Closest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
@@ -16,9 +15,9 @@ func Nearest(word string, known []string) string {
 	return ""
 }
 
-// Closest returns the known word that a misspelt word probably means, or "". It
-// returns the shortest known word that begins with the word, else the one that
-// differs least, in at most a third of the letters.
+// Closest returns the known word that a misspelt word probably means, or "". It prefers the shortest known word that
+// begins with the misspelt one. Otherwise it returns the known word with the fewest differing letters, as long as not
+// much more than a third of the letters differ. It returns "" if no known word is that close.
 func Closest(word string, known []string) string {
 	begun, best, distance := "", "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {
@@ -32,10 +31,10 @@ func Closest(word string, known []string) string {
 	return cmp.Or(begun, best)
 }
 
-// Meant returns Nearest in parentheses, for the end of a message.
+// Meant returns the result of Nearest in parentheses, for the end of a message, or "".
 func Meant(word string, known []string) string { return behind(Nearest(word, known)) }
 
-// Suggested returns Suggest in parentheses, for the end of a message.
+// Suggested returns the result of Suggest in parentheses, for the end of a message, or "".
 func Suggested(word string, known []string) string { return behind(Suggest(word, known)) }
 
 func behind(hint string) string {
@@ -45,7 +44,7 @@ func behind(hint string) string {
 	return " (" + hint + ")"
 }
 
-// Suggest returns Nearest, or the list of all known words if none is close.
+// Suggest returns the result of Nearest. If no known word is close, it returns the list of all known words instead.
 func Suggest(word string, known []string) string {
 	if s := Nearest(word, known); s != "" || len(known) == 0 {
 		return s
@@ -53,8 +52,8 @@ func Suggest(word string, known []string) string {
 	return "known: " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
 }
 
-// edits counts the letters to insert, delete, replace or swap with the next one
-// to turn a into b.
+// edits returns the number of edits that turn a into b. An edit inserts, deletes or replaces a letter, or swaps two
+// neighbouring letters.
 func edits(a, b []rune) int {
 	before, row := []int(nil), make([]int, len(b)+1)
 	for j := range row {

@@ -12,18 +12,18 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// AuthMethod is a way to log in that the agent named.
+// AuthMethod is a login method that the agent offers.
 type AuthMethod struct {
 	ID, Name, Description string
-	// Terminal says that the client logs in by running the agent's own
-	// program in a terminal, with Args appended and Env set.
+	// Terminal is true if the client logs in by running the agent's program in a terminal, with Args appended and Env
+	// set.
 	Terminal bool
 	Args     []string
 	Env      map[string]string
 }
 
-// AuthMethods returns the ways to log in that the agent named in initialize. The
-// agent itself handles a method of no known type.
+// AuthMethods returns the login methods that the agent offers in its initialize response. For a method of an unknown
+// type, Terminal is false, because the agent handles such a method itself.
 func (i *AgentInfo) AuthMethods() []AuthMethod {
 	var methods []AuthMethod
 	for v := range i.Result().Get("authMethods").Items() {
@@ -57,7 +57,8 @@ func (i *AgentInfo) authMethod(id string) (AuthMethod, error) {
 	return methods[at], nil
 }
 
-// Authenticate logs in by a method that the agent named and handles itself.
+// Authenticate logs in by a method that the agent offers and handles itself. It returns an error for a terminal
+// method; see TerminalLogin.
 func (e *Editor) Authenticate(ctx context.Context, method string) error {
 	if err := e.need("authenticate", ""); err != nil {
 		return err
@@ -72,16 +73,15 @@ func (e *Editor) Authenticate(ctx context.Context, method string) error {
 	return e.simple(ctx, "authenticate", "", map[string]any{"methodId": method})
 }
 
-// Logout ends the login.
+// Logout sends a logout request and waits for the response.
 func (e *Editor) Logout(ctx context.Context) error {
 	return e.simple(ctx, "logout", canLogout, map[string]any{})
 }
 
-// TerminalLogin runs the login program of a terminal method and waits for its
-// end. It runs the agent's command with the method's arguments appended and its
-// environment set (ACP v1, Authentication). Afterwards the caller must start and
-// initialize the agent anew. The program has pipes, no terminal: a login that
-// asks questions needs a person.
+// TerminalLogin runs the login program of a terminal method and waits for its end. It runs the agent's command with
+// the method's arguments appended and its environment set (ACP v1, Authentication). Afterwards, the caller must start
+// and initialize the agent again. The program's standard files are pipes and not a terminal, so a login that asks
+// questions cannot succeed.
 func TerminalLogin(ctx context.Context, c Command, info *AgentInfo, method string) (Exit, error) {
 	m, err := info.authMethod(method)
 	if err == nil && !m.Terminal {

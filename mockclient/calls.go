@@ -17,23 +17,23 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// IDs returns the id of the n-th request of a connection, n from 0.
+// IDs returns the id of a connection's n-th request. n counts from 0.
 type IDs func(n int) wire.ID
 
-// CountingIDs returns ids that count up from a number, which may be negative.
+// CountingIDs returns the integers from a number on, which may be negative.
 func CountingIDs(from int64) IDs {
 	return func(n int) wire.ID { return wire.ID(strconv.FormatInt(from+int64(n), 10)) }
 }
 
-// StringIDs returns string ids: the prefix and a number from 1, such as "a-1" for the prefix "a-".
+// StringIDs returns strings of the prefix and a number, counted from 1, such as "a-1" for the prefix "a-".
 func StringIDs(prefix string) IDs {
 	return func(n int) wire.ID {
 		return wire.ID(wire.AppendString(nil, prefix+strconv.Itoa(n+1)))
 	}
 }
 
-// ListedIDs returns the listed ids, then numbers that no JavaScript agent rounds:
-// CountingIDs(1000).
+// ListedIDs returns the listed ids, followed by the integers from 1000 on, which agents written in JavaScript cannot
+// round.
 func ListedIDs(ids ...wire.ID) IDs {
 	rest := CountingIDs(1000)
 	return func(n int) wire.ID {
@@ -44,9 +44,9 @@ func ListedIDs(ids ...wire.ID) IDs {
 	}
 }
 
-// Call is a request of the editor and, once it has come, the agent's answer.
+// Call is a request of the editor and, once received, the agent's response.
 type Call struct {
-	// Entry is the request. Its Seq is 0 if the request was not sent.
+	// Entry is the request's transcript entry. Its Seq is 0 if the request was not sent.
 	Entry transcript.Entry
 
 	e    *Editor
@@ -60,11 +60,11 @@ func (c *Call) finish(resp transcript.Entry, err error) {
 	close(c.done)
 }
 
-// Done returns a channel that is closed when the answer is in the transcript, or
-// can never come.
+// Done returns a channel that is closed when the response is in the transcript, or when it is certain that none will
+// come.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
-// Response returns the answer, if it has come.
+// Response returns the response. ok is false if it has not been received.
 func (c *Call) Response() (transcript.Entry, bool) {
 	select {
 	case <-c.done:
@@ -74,9 +74,9 @@ func (c *Call) Response() (transcript.Entry, bool) {
 	}
 }
 
-// Wait returns the answer. It returns an *RPCError if the agent answered with an
-// error, ErrExited if the agent exited without answering, the write error if the
-// request could not be written, or the cause of ctx.
+// Wait waits for the response and returns it. It returns an *RPCError if the agent answered with an error, ErrExited
+// if the agent exited without answering, the write error if the request could not be written, or the cause of ctx if
+// ctx ends first.
 func (c *Call) Wait(ctx context.Context) (transcript.Entry, error) {
 	select {
 	case <-c.done:
@@ -96,7 +96,7 @@ func (c *Call) Wait(ctx context.Context) (transcript.Entry, error) {
 	return c.resp, nil
 }
 
-// errorOf returns the error of a response, nil if it has a result.
+// errorOf returns the error of a response, or nil if the response has no error.
 func errorOf(resp transcript.Entry) *RPCError {
 	v := resp.JSON().Get("error")
 	if v.Kind() != wire.Object {
@@ -110,8 +110,7 @@ func errorOf(resp transcript.Entry) *RPCError {
 	return rpc
 }
 
-// Cancel sends $/cancel_request for this request. The answer still comes, as
-// a result or as error -32800.
+// Cancel sends $/cancel_request for this request. The agent must still respond, with a result or with error -32800.
 func (c *Call) Cancel() (transcript.Entry, error) {
 	return c.e.Notify("$/cancel_request", map[string]any{"requestId": rawJSON(c.Entry.ID)})
 }
@@ -120,16 +119,15 @@ type rawJSON string
 
 func (r rawJSON) MarshalJSON() ([]byte, error) { return []byte(r), nil }
 
-// Call sends a request. It returns when the request is written or the agent is
-// gone. If the request could not be sent, the Call is done at once, and Wait
-// returns the error. params is any value that marshals to JSON, raw JSON as
-// []byte, or nil for no params.
+// Call sends a request. It returns when the request is written or the agent has ended. If the request could not be
+// sent, the Call is done at once, and Wait returns the error. params may be a value that marshals to JSON, raw JSON
+// as []byte, or nil for no params.
 func (e *Editor) Call(method string, params any) *Call {
 	return e.CallContext(context.Background(), method, params)
 }
 
-// CallContext is like Call, but stops waiting for a blocked write when ctx ends.
-// The write continues, and the answer may still come.
+// CallContext is like Call, but stops waiting for a blocked write when ctx ends. The write continues in the
+// background, and the response may still come.
 func (e *Editor) CallContext(ctx context.Context, method string, params any) *Call {
 	c := &Call{e: e, done: make(chan struct{})}
 	raw, err := encode(params)
@@ -157,15 +155,14 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 	return c
 }
 
-// id returns an id for the next request that none of the editor's open requests
-// has. With TheirIDs it takes the id of the agent's oldest open request. The
-// caller holds the lock.
+// id returns the id for the next request. No open request of the editor has the same id. If TheirIDs is set, the
+// result is the id of the agent's oldest open request, if there is one. The caller holds mu.
 func (e *Editor) id() wire.ID {
 	taken := func(id wire.ID) bool {
 		ours := func(p *pending) bool { return p.call != nil && p.call.Entry.ID == id }
 		return e.opts.TheirIDs && lists.Any(maps.Values(e.pending), ours)
 	}
-	for _, seq := range slices.Sorted(maps.Keys(e.requests)) { // nearly always none
+	for _, seq := range slices.Sorted(maps.Keys(e.requests)) { // usually empty
 		if id := e.requests[seq].Entry.ID; e.opts.TheirIDs && id != "null" && !taken(id) {
 			return id
 		}
@@ -178,8 +175,8 @@ func (e *Editor) id() wire.ID {
 	}
 }
 
-// fail ends a call whose request was not written, unless it has its answer. A
-// write that ctx gave up on may still succeed, so its call stays open.
+// fail ends a call whose request could not be written, with the error err. It does nothing if the call already has a
+// response. It does nothing either if only the wait for the write ended, because the write may still succeed.
 func (e *Editor) fail(c *Call, entry transcript.Entry, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -197,7 +194,7 @@ func (e *Editor) fail(c *Call, entry transcript.Entry, err error) {
 	c.finish(transcript.Entry{}, err)
 }
 
-// Notify sends a notification. It returns the entry even if the write failed.
+// Notify sends a notification. It returns the notification's entry even if the write failed.
 func (e *Editor) Notify(method string, params any) (transcript.Entry, error) {
 	return e.NotifyContext(context.Background(), method, params)
 }
@@ -212,14 +209,14 @@ func (e *Editor) NotifyContext(ctx context.Context, method string, params any) (
 	return e.sendLine(ctx, e.message("", method, raw), "\n")
 }
 
-// Send sends a line unchanged, with a newline added, for lines that no editor
-// would send. If the line is a request, the transcript gets its answer.
+// Send sends a line unchanged, with a newline added. It can send lines that no editor would send. If the line is a
+// request, the response only appears in the transcript.
 func (e *Editor) Send(raw []byte) (transcript.Entry, error) {
 	return e.sendLine(context.Background(), append([]byte{}, raw...), "\n")
 }
 
-// SendBytes sends bytes unchanged, without a newline. They make one transcript
-// entry, even if they are only part of a line.
+// SendBytes sends bytes unchanged, without a newline. The transcript gets one entry for the bytes, even if they are
+// only part of a line.
 func (e *Editor) SendBytes(raw []byte) (transcript.Entry, error) {
 	return e.sendLine(context.Background(), append([]byte{}, raw...), "")
 }
@@ -249,8 +246,7 @@ type RPCError struct {
 
 func (e *RPCError) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// Error codes this editor answers with (JSON-RPC 2.0, and the ACP v1 schema's
-// ErrorCode).
+// Error codes in this editor's responses (JSON-RPC 2.0, and the ACP v1 schema's ErrorCode).
 const (
 	codeMethodNotFound = -32601
 	codeInvalidParams  = -32602
@@ -259,8 +255,8 @@ const (
 	codeNotFound       = -32002
 )
 
-// encode renders v as one line of JSON. A []byte or json.RawMessage is JSON
-// already. For nil it returns nil.
+// encode renders v as one line of JSON. A []byte or json.RawMessage must already be JSON. If v is nil, encode returns
+// nil.
 func encode(v any) ([]byte, error) {
 	var raw []byte
 	switch v := v.(type) {
@@ -275,7 +271,7 @@ func encode(v any) ([]byte, error) {
 	default:
 		var buf bytes.Buffer
 		enc := json.NewEncoder(&buf)
-		enc.SetEscapeHTML(false) // so that grep finds a person's text
+		enc.SetEscapeHTML(false) // so that grep finds the original text
 		if err := enc.Encode(v); err != nil {
 			return nil, err
 		}
@@ -294,7 +290,7 @@ func encode(v any) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// message renders a request (id not empty) or a notification.
+// message renders a request, or a notification if id is empty.
 func (e *Editor) message(id wire.ID, method string, params []byte) []byte {
 	b := append(make([]byte, 0, len(params)+len(method)+64), `{"jsonrpc":"2.0",`...)
 	if id != "" {
@@ -309,13 +305,13 @@ func (e *Editor) message(id wire.ID, method string, params []byte) []byte {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.opts.Members)) {
 		b = append(wire.AppendString(append(b, ','), name), ':')
-		value, _ := encode(e.opts.Members[name]) // it was read from YAML
+		value, _ := encode(e.opts.Members[name]) // no error, because the value was read from YAML
 		b = append(b, value...)
 	}
 	return append(b, '}')
 }
 
-// response renders an answer: the error if there is one, else the result.
+// response renders a response. It has the error rpcErr, or the result if rpcErr is nil.
 func response(id wire.ID, result any, rpcErr *RPCError) ([]byte, error) {
 	id = cmp.Or(id, "null")
 	b := append([]byte(`{"jsonrpc":"2.0","id":`), id...)

@@ -2,12 +2,12 @@ package mockclient
 
 import "strings"
 
-// Capabilities is the clientCapabilities object of initialize, free in form so
-// that a test can also advertise what no client should.
+// Capabilities is the clientCapabilities object of initialize. It may contain any members, so that a test can also
+// advertise invalid capabilities.
 type Capabilities map[string]any
 
-// DefaultCapabilities returns those of the default editor: reading files, writing
-// files, terminals.
+// DefaultCapabilities returns the capabilities of the default editor: it can read files, write files and run
+// terminals.
 func DefaultCapabilities() Capabilities {
 	return Capabilities{
 		"fs":       map[string]any{"readTextFile": true, "writeTextFile": true},
@@ -15,7 +15,7 @@ func DefaultCapabilities() Capabilities {
 	}
 }
 
-// Set sets a capability by its path, such as "elicitation.form". Nil removes it.
+// Set sets a capability by its path, such as "elicitation.form". A nil value removes the capability.
 func (c Capabilities) Set(path string, value any) {
 	at := map[string]any(c)
 	for {
@@ -37,7 +37,7 @@ func (c Capabilities) Set(path string, value any) {
 	}
 }
 
-// On reports whether a capability is advertised: true, or any object.
+// On reports whether a capability is advertised, which means that its value is true or an object.
 func (c Capabilities) On(path string) bool {
 	var at any = map[string]any(c)
 	for key := range strings.SplitSeq(path, ".") {
@@ -57,8 +57,7 @@ func (c Capabilities) On(path string) bool {
 	}
 }
 
-// Clone copies the tree, so that the caller's later changes do not reach the
-// copy.
+// Clone returns a deep copy, which later changes to c do not affect.
 func (c Capabilities) Clone() Capabilities {
 	out := Capabilities{}
 	for k, v := range c {
@@ -70,7 +69,7 @@ func (c Capabilities) Clone() Capabilities {
 	return out
 }
 
-// gates are the client methods that need a capability (ACP v1, Initialization).
+// gates maps the client methods that require a capability to that capability (ACP v1, Initialization).
 var gates = map[string]string{
 	"fs/read_text_file":      "fs.readTextFile",
 	"fs/write_text_file":     "fs.writeTextFile",

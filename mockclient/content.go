@@ -13,24 +13,24 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// Content is a content block of a prompt (ACP v1, ContentBlock). Blocks are
-// made by Text and its siblings; any JSON object will do.
+// Content is a content block of a prompt (ACP v1, ContentBlock). Text, Image and the following functions create
+// blocks; any other JSON object is allowed too.
 type Content map[string]any
 
 // Text returns a text block.
 func Text(text string) Content { return Content{"type": "text", "text": text} }
 
-// Image returns an image block of raw bytes, such as a PNG.
+// Image returns an image block. data is the image file's content, such as a PNG.
 func Image(mimeType string, data []byte) Content {
 	return Content{"type": "image", "mimeType": mimeType, "data": base64.StdEncoding.EncodeToString(data)}
 }
 
-// Audio returns an audio block of raw bytes, such as a WAV.
+// Audio returns an audio block. data is the audio file's content, such as a WAV.
 func Audio(mimeType string, data []byte) Content {
 	return Content{"type": "audio", "mimeType": mimeType, "data": base64.StdEncoding.EncodeToString(data)}
 }
 
-// ResourceLink returns a link that the agent may follow by itself.
+// ResourceLink returns a link to a resource, which the agent may read by itself.
 func ResourceLink(name, uri string) Content {
 	return Content{"type": "resource_link", "name": name, "uri": uri}
 }
@@ -53,11 +53,10 @@ func resource(uri, mimeType, key, value string) Content {
 	return Content{"type": "resource", "resource": r}
 }
 
-// Attach returns the block that an editor sends for a file: an image block, an
-// audio block or an embedded resource if the agent takes such blocks, else a
-// link. kind ("image", "audio", "resource", "resource_link", "text") forces one
-// of them. A nil info takes none of them. The file must be a regular one of at
-// most 64 MiB; Attach follows symbolic links on the path.
+// Attach returns the block that an editor sends for a file: an image block, an audio block or an embedded resource if
+// the agent supports such blocks, else a link. info says which blocks the agent supports; nil means none. kind
+// selects the type of block: "image", "audio", "resource", "resource_link" or "text"; "" lets Attach choose. The file
+// must be a regular file of at most 64 MiB. Attach follows symbolic links in the path.
 func Attach(path, kind string, info *AgentInfo) (Content, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -109,9 +108,8 @@ func kindFor(mimeType string, info *AgentInfo) string {
 	return "resource_link"
 }
 
-// types maps file extensions to media types. Package mime asks the system's
-// table, where one machine has audio/wav and another audio/x-wav; a prompt must
-// not depend on the machine.
+// types maps file extensions to media types. Package mime is not used, because its types depend on the machine:
+// audio/wav on one, audio/x-wav on another.
 var types = map[string]string{
 	".avif": "image/avif", ".bmp": "image/bmp", ".gif": "image/gif", ".jpeg": "image/jpeg", ".jpg": "image/jpeg",
 	".png": "image/png", ".svg": "image/svg+xml", ".webp": "image/webp",
@@ -123,11 +121,10 @@ var types = map[string]string{
 	".yaml": "application/yaml", ".yml": "application/yaml",
 }
 
-// sources maps extensions of program text to media types. Attach uses them too.
+// sources maps extensions of source code to media types. Attach uses them in addition to types.
 var sources = map[string]string{".go": "text/x-go", ".py": "text/x-python", ".ts": "text/typescript"}
 
-// MediaType returns the media type of a file by its extension, "" if the
-// extension is unknown.
+// MediaType returns the media type of a file by its extension, or "" if the extension is unknown.
 func MediaType(name string) string { return types[strings.ToLower(filepath.Ext(name))] }
 
 func mimeOf(path string, data []byte) string {

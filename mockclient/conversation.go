@@ -7,18 +7,16 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 )
 
-// String renders the conversation for people, one paragraph for each part.
+// String returns the conversation as text for people, with one paragraph per part.
 func (h History) String() string {
 	return h.render(view{thoughts: true, plans: true, statuses: true, titles: true})
 }
 
-// Same returns the difference between two histories of one conversation, "" if
-// they are equivalent. Lines of want are marked -, lines of got +. It ignores
-// where chunks were cut, how ids divide messages, and white space around a text.
-// An agent may reword the title of a tool call, but not leave it out. Thoughts
-// and plans count only if both histories have some, because the protocol does not
-// make them part of a conversation. A tool call that is unfinished in want may
-// have any status in got.
+// Same returns the difference between two histories of the same conversation, or "" if they are equivalent. Lines
+// that are only in want begin with -, lines that are only in got with +. || Same ignores where texts are split into
+// chunks, how ids divide messages, and white space around a text. The title of a tool call may differ, but must not
+// be missing. Thoughts and plans are compared only if both histories have some, because the protocol does not require
+// an agent to repeat them. A tool call that is not finished in want may have any status in got.
 func Same(want, got History) string {
 	both := func(kind string) bool { return want.has(kind) && got.has(kind) }
 	v := view{thoughts: both("thought"), plans: both("plan"), statuses: true, open: map[string]bool{}}
@@ -49,16 +47,16 @@ func (h History) has(kind string) bool {
 
 type view struct {
 	thoughts, plans, statuses, titles bool
-	open                              map[string]bool // tool calls whose status is left out
+	open                              map[string]bool // ids of the tool calls whose status is not shown
 }
 
 func (h History) render(v view) string {
 	var b strings.Builder
 	role := ""
-	var said strings.Builder // the text that is still open, of the kind last
+	var said strings.Builder // the text of kind last that may still continue
 	last := ""
 	flush := func() {
-		// Providers begin reasoning with empty lines, which a replay need not keep.
+		// Models often begin reasoning with empty lines, which a replayed history need not preserve.
 		if text := strings.TrimSpace(said.String()); text != "" {
 			b.WriteString(role + map[string]string{"text": ": ", "thought": " thinks: "}[last])
 			b.WriteString(strings.ReplaceAll(text, "\n", "\n  ") + "\n")
@@ -72,7 +70,7 @@ func (h History) render(v view) string {
 				continue
 			}
 			if p.Text == "" && (p.Kind == "text" || p.Kind == "thought") {
-				continue // an empty chunk does not end the text before
+				continue // an empty chunk does not end the text before it
 			}
 			if m.Role != role {
 				flush()

@@ -1,6 +1,5 @@
-// Package mockclient is a code editor for tests of Agent Client Protocol agents.
-// It runs the agent's process tree and leaves no process of it behind. It plays
-// the client's part of ACP v1 by a policy set beforehand. Whatever crosses the
-// wire, also if it is not JSON, is in the transcript, in order, before it is
-// handled. Nothing an agent sends makes this package panic or block.
+// Package mockclient is a code editor for tests of Agent Client Protocol agents. It starts the agent and, at the end,
+// kills all processes of the agent's process tree. It acts as an ACP v1 client whose reactions are configured
+// beforehand. Everything that is sent or received, even if it is not JSON, is appended to the transcript, in order,
+// before it is handled. No input from an agent makes this package panic or block.
 package mockclient

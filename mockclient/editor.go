@@ -13,51 +13,48 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Implementation names the editor in initialize.
+// Implementation is the editor's name and version in initialize (clientInfo).
 type Implementation struct {
 	Name    string `json:"name"`
 	Title   string `json:"title,omitempty"`
 	Version string `json:"version"`
 }
 
-// Options of an editor. The zero value is the default editor: it reads and writes
-// files, has a scripted terminal and no elicitation, and its user rejects every
-// permission.
+// Options of an editor. The zero value is the default editor: it reads and writes files, its terminals are scripted
+// and print nothing, it does not support elicitation, and its user rejects every permission request.
 type Options struct {
 	Capabilities Capabilities   // nil means DefaultCapabilities
-	Info         Implementation // empty means acp-test
+	Info         Implementation // zero value means acp-test
 	Version      int            // protocol version offered; 0 means 1
-	Meta         map[string]any // _meta of initialize
+	Meta         map[string]any // _meta in initialize
 	// Members are added to each of the editor's requests and notifications.
 	Members     map[string]any
-	Policy      *Policy      // nil rejects, see Policy
-	Files       *Files       // nil means the plain disk
+	Policy      *Policy      // nil rejects all requests, see Policy
+	Files       *Files       // nil means the files on disk
 	Terminals   *Terminals   // nil means scripted, with no output
-	Elicitation *Elicitation // nil declines; matters only if advertised
-	// IDs makes the ids of the editor's requests; nil counts from 1.
+	Elicitation *Elicitation // nil declines; used only if the capability is advertised
+	// IDs returns the ids of the editor's requests; nil counts from 1.
 	IDs IDs
-	// TheirIDs gives a request the id of an open request of the agent, if there
-	// is one. That is allowed, because each side counts its own ids.
+	// TheirIDs makes the editor use the id of an open request of the agent for its own request, if there is one. The
+	// protocol allows this, because the ids of the two sides are independent.
 	TheirIDs bool
-	// Nulls adds members that are null to the params of a method, or to the result of
-	// its response; nil leaves them out.
+	// Nulls returns raw with members added that are null. raw is the params of a method or, if result is true, the
+	// result of the method's response. If Nulls is nil, no members are added.
 	Nulls func(method string, result bool, raw []byte) []byte
-	// Handlers answer further methods of the agent, or replace the built-in
-	// answer to a method. All handlers run in one goroutine, in the order of
-	// arrival: a handler that waits must hand off to a goroutine.
+	// Handlers answers requests of the agent, by method. A handler replaces the editor's built-in answer to the
+	// method. All handlers run in one goroutine, in the order in which the requests arrive. A handler that has to
+	// wait must therefore start a goroutine.
 	Handlers map[string]func(*Request)
-	// Within is the directory that must contain all files of all sessions, even
-	// if a session names other directories; "" means any.
+	// Within is the directory that must contain all files of all sessions, even if a session names other directories;
+	// "" means any directory.
 	Within string
-	// Hold names methods whose requests are left open for Answer.
+	// Hold lists methods whose requests the editor leaves open until Answer is called.
 	Hold []string
-	// IgnoreCancelRequest makes the editor ignore $/cancel_request, as editors
-	// without support for it may.
+	// IgnoreCancelRequest makes the editor ignore $/cancel_request, as editors that do not support it may.
 	IgnoreCancelRequest bool
 }
 
-// Editor is one connection as an editor sees it. All methods may be called from
-// any goroutine.
+// Editor is the editor's side of one connection. All methods may be called from any goroutine.
 type Editor struct {
 	agent *Agent
 	t     *transcript.Transcript
@@ -65,32 +62,31 @@ type Editor struct {
 	caps  Capabilities
 	tools *toolNames
 	ended chan struct{}
-	inbox *queue // the agent's requests
+	inbox *queue // the agent's requests that wait for handling
 
 	files     *Files
 	terminals *ledger
 
-	// mu guards the fields below. It is held while a frame of the editor is
-	// appended, so that state and transcript change together. Lock order: mu,
-	// then the transcript's lock; an observer must not take mu.
+	// mu guards the fields below. It is locked while a frame of the editor is appended, so that the state and the
+	// transcript change together. Lock order: mu, then the transcript's lock; an observer must not take mu.
 	mu       sync.Mutex
 	nextID   int
 	ids      IDs
 	policy   *Policy
 	elicit   *Elicitation
-	refused  map[string]bool // methods
+	refused  map[string]bool // methods to answer with an error
 	hold     map[string]func(params wire.Value) bool
-	pending  map[int]*pending      // by the Seq of our request
-	requests map[int]*Request      // the agent's, not answered, by Seq
-	handled  int                   // Seq of the latest request whose handling has begun
-	early    map[int]bool          // Seqs of later ones, which a caller has answered
+	pending  map[int]*pending      // by the Seq of the editor's request
+	requests map[int]*Request      // the agent's open requests, by Seq
+	handled  int                   // Seq of the latest request whose handling has started
+	early    map[int]bool          // Seqs of later requests that a caller has answered
 	unheld   map[int]bool          // Seqs of requests that Unhold has released
 	sessions map[string]*workspace // by session id
 	info     *AgentInfo
 	over     bool
 }
 
-// NewEditor takes over the agent's connection. One editor per agent.
+// NewEditor returns an editor that uses the agent's connection. Each agent can have only one editor.
 func NewEditor(a *Agent, o Options) *Editor {
 	if o.Capabilities == nil {
 		o.Capabilities = DefaultCapabilities()
@@ -150,23 +146,19 @@ func NewEditor(a *Agent, o Options) *Editor {
 	return e
 }
 
-// handling is how long handlers may still work on a request after its agent has
-// ended.
+// handling is the maximum time that handlers may still run after the agent has ended.
 const handling = 10 * time.Second
 
-// Transcript returns the log of the run.
+// Transcript returns the transcript of the run.
 func (e *Editor) Transcript() *transcript.Transcript { return e.t }
 
-// Agent returns the agent this editor talks to.
 func (e *Editor) Agent() *Agent { return e.agent }
 
-// Close ends the agent as Agent.Stop does. It also ends the editor's delayed
-// answers and terminals.
+// Close ends the agent as Agent.Stop does. It also drops the editor's delayed responses and ends its terminals.
 func (e *Editor) Close(ctx context.Context) Shutdown { return e.agent.Stop(ctx) }
 
-// SetPolicy replaces the permission policy. Requests that are already decided keep
-// their answer. If p has the same Remember as the old policy, remembered answers
-// stay valid.
+// SetPolicy replaces the permission policy. It does not affect requests for which an answer has been chosen. If
+// p.Remember is the same as in the old policy, remembered answers stay valid.
 func (e *Editor) SetPolicy(p *Policy) {
 	p = cmp.Or(p, &Policy{})
 	e.mu.Lock()
@@ -175,33 +167,32 @@ func (e *Editor) SetPolicy(p *Policy) {
 	e.policy = p
 }
 
-// SetElicitation replaces the rules by which the editor answers elicitations.
+// SetElicitation replaces the rules for answering elicitations.
 func (e *Editor) SetElicitation(p *Elicitation) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.elicit = cmp.Or(p, &Elicitation{})
 }
 
-// HoldIf makes the editor leave requests of a method open if is returns true for
-// their params.
+// HoldIf makes the editor leave a request of the given method open if the function is returns true for the request's
+// params.
 func (e *Editor) HoldIf(method string, is func(params wire.Value) bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.hold[method] = is
 }
 
-// Refuse makes the editor answer the agent's requests of a method with an internal
-// error, or normally again if on is false.
+// Refuse makes the editor answer the agent's requests of a method with an internal error, if on is true, and normally
+// again if on is false.
 func (e *Editor) Refuse(method string, on bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refused[method] = on
 }
 
-// Files returns the editor's files.
 func (e *Editor) Files() *Files { return e.files }
 
-// end runs once the agent is gone.
+// end ends all open calls, requests and terminals. It runs once, after the agent has ended.
 func (e *Editor) end() {
 	e.terminals.closeAll()
 	e.mu.Lock()
@@ -221,8 +212,8 @@ func (e *Editor) end() {
 	}
 }
 
-// receive acts at once on a frame of the agent, except that requests go to their
-// goroutine. It runs in the goroutine that reads.
+// receive handles a frame from the agent. It only queues requests, which another goroutine handles. It runs in the
+// goroutine that reads the connection.
 func (e *Editor) receive(f transcript.Entry) {
 	switch f.Kind {
 	case transcript.Response:
@@ -230,15 +221,15 @@ func (e *Editor) receive(f transcript.Entry) {
 	case transcript.Request:
 		e.inbox.put(f.Seq)
 	case transcript.Notification:
-		// Other notifications need no reaction: updates are in the transcript,
-		// and elicitation/complete may be ignored.
+		// The editor need not react to other notifications: updates are in the transcript, and a client may ignore
+		// elicitation/complete.
 		if f.Method == "$/cancel_request" {
 			e.inbox.put(f.Seq)
 		}
 		if f.Method == "session/update" && e.caps.On("subagents") {
 			e.adopt(f)
 		}
-		if f.Ref > 0 { // version 2: the work of a prompt is over
+		if f.Ref > 0 { // version 2: the work on a prompt has ended
 			e.mu.Lock()
 			if w, ok := e.sessions[f.Session]; ok {
 				clear(w.prompts)
@@ -249,17 +240,16 @@ func (e *Editor) receive(f transcript.Entry) {
 	}
 }
 
-// pending is a request of the editor that has no answer yet.
+// pending is a request of the editor that has no response yet.
 type pending struct {
-	call    *Call // nil for a raw line
+	call    *Call // nil for a line sent by Send
 	method  string
 	session string
-	roots   []string // of a request that opens a session
+	roots   []string // directories in a request that opens a session
 }
 
-// sent updates the editor's state for a frame it sent. It runs under mu, right
-// after the frame was appended. It returns the permission requests that the
-// editor must now answer with cancelled.
+// sent updates the editor's state after a frame of the editor was appended to the transcript. The caller holds mu. It
+// returns the permission requests that the editor must now answer with cancelled.
 func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
 	switch f.Kind {
 	case transcript.Request:
@@ -269,7 +259,7 @@ func (e *Editor) sent(f transcript.Entry, call *Call) []*Request {
 		case "session/new", "session/load", "session/resume", "session/fork":
 			params := f.JSON().Get("params")
 			p.roots = directoriesOf(params)
-			// The agent may ask for files before it has answered a load.
+			// The agent may request files before it responds to session/load.
 			if f.Session != "" && f.Method != "session/fork" {
 				e.openWorkspace(f.Session, p.roots)
 			}
@@ -299,7 +289,7 @@ func (e *Editor) cancelling(session string) []*Request {
 	return e.openPermissions(session)
 }
 
-// received updates the editor's state for an answer and completes its call.
+// received updates the editor's state for a response and completes the call that it answers.
 func (e *Editor) received(f transcript.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -324,7 +314,7 @@ func (e *Editor) received(f transcript.Entry) {
 		}
 	case "session/close":
 		if w, ok := e.sessions[p.session]; ok && f.JSON().Get("error").Exists() {
-			clear(w.cancelled) // the turn of the session continues
+			clear(w.cancelled) // the session's turn continues
 		}
 	}
 	if p.call != nil {
@@ -332,30 +322,25 @@ func (e *Editor) received(f transcript.Entry) {
 	}
 }
 
-// Format prints the agent that the editor talks to, for every verb. Without it, a
-// matcher library would print the editor by reflection and read fields that other
-// goroutines change.
+// Format implements fmt.Formatter. For every verb, it prints the agent. Without Format, a matcher library would print
+// the editor by reflection and read fields that other goroutines change.
 func (e *Editor) Format(s fmt.State, _ rune) { fmt.Fprint(s, e.agent) }
 
-// Note is the harness's note on one of its own decisions: the details of an entry
-// of kind transcript.Noted.
+// Note records a decision of the editor. It is the content of an entry of kind transcript.Noted.
 type Note struct {
-	// Code is for machines: "permission-default", "permission-fallback",
-	// "permission-not-offered", "path-refused", "unknown-session", …
+	// Code identifies the decision for programs, such as "permission-default", "permission-fallback", "path-refused"
+	// or "unknown-session".
 	Code string `json:"code"`
-	// Text is one sentence for people.
+	// Text describes the decision in one sentence for people.
 	Text string `json:"text"`
 	// Request is the Seq of the request that the note is about.
 	Request int `json:"request,omitempty"`
-	// Refused is the path that was refused because it leaves the session's
-	// directories.
+	// Refused is the path that was refused because it is outside of the session's directories.
 	Refused string `json:"refused,omitempty"`
-	// Wanted and Chosen are kinds of permission options: the one that was asked
-	// for and the one that was chosen.
+	// Wanted and Chosen are kinds of permission options: the kind in the policy and the kind that was chosen.
 	Wanted string `json:"wanted,omitempty"`
 	Chosen string `json:"chosen,omitempty"`
-	// Inconclusive says that a check which relies on this decision cannot give a
-	// verdict.
+	// Inconclusive is true if a check that depends on this decision cannot give a verdict.
 	Inconclusive bool `json:"inconclusive,omitempty"`
 }
 
@@ -363,7 +348,7 @@ func (e *Editor) note(session string, r Note) {
 	e.t.Event(e.agent.Conn(), transcript.Note, transcript.Noted, session, r)
 }
 
-// Types of package transport, for the agent that an editor talks to.
+// Types of package transport that concern the agent.
 type (
 	// Agent is one running agent.
 	Agent = transport.Agent
@@ -373,11 +358,11 @@ type (
 	Exit = transport.Exit
 	// Process is a process of the agent's tree.
 	Process = transport.ProcessInfo
-	// Shutdown says how an agent was brought to its end.
+	// Shutdown describes how an agent was ended.
 	Shutdown = transport.Shutdown
-	// Shape is how frames to the agent are cut into writes.
+	// Shape describes how frames to the agent are split into writes.
 	Shape = transport.Shape
-	// Pace is how long an editor takes to read a line and to answer a request.
+	// Pace describes how long an editor waits before it reads a line and before it answers a request.
 	Pace = transport.Pace
 )
 
@@ -387,8 +372,7 @@ var (
 	ErrStdinClosed = transport.ErrStdinClosed
 )
 
-// Start runs an agent as connection conn of the run whose log is t. ctx bounds
-// only the start.
+// Start starts an agent as connection conn of the run with the transcript t. ctx applies only to the start.
 func Start(ctx context.Context, t *transcript.Transcript, conn int, c Command) (*Agent, error) {
 	return transport.Start(ctx, t, conn, c)
 }

@@ -9,10 +9,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Elicitation holds the editor's answers to elicitation/create. It needs the
-// capability elicitation.form or elicitation.url. The first rule that matches
-// decides. If no rule matches, the user declines, and a Note says so. An
-// Elicitation counts matches: do not copy it, and use one for each connection.
+// Elicitation holds the editor's answers to elicitation/create. It is used only if the editor advertises the
+// capability elicitation.form or elicitation.url. The first matching rule decides. If no rule matches, the answer is
+// decline, with a Note. An Elicitation counts matches, so it must not be copied, and each connection needs its own.
 type Elicitation struct {
 	Rules []ElicitRule
 
@@ -23,23 +22,22 @@ type Elicitation struct {
 // ElicitRule is one rule of an Elicitation. An empty condition matches
 // everything.
 type ElicitRule struct {
-	Mode    string // "form" or "url"
-	Message string // a glob, or a regular expression between slashes
-	Nth     int    // the n-th request that meets the other conditions, from 1
+	Mode    string // "form" or "url"; "" matches both
+	Message string // a glob, or a regular expression between slashes; "" matches all
+	Nth     int    // n-th request that meets the other conditions, from 1; 0: all
 	Answer  ElicitAnswer
 }
 
-// ElicitAnswer is the answer to an elicitation. Exactly one of the first six
-// fields should be set. The first that is set counts. If all are unset, the
-// user declines.
+// ElicitAnswer is the answer to an elicitation. At most one of Hold, Error, Result, Cancel, Accept and Decline should
+// be set; otherwise the first of them in this order counts. If none is set, the answer is decline.
 type ElicitAnswer struct {
-	Hold   bool // for Editor.Answer
+	Hold   bool // leaves the request open for Editor.Answer
 	Error  *RPCError
-	Result any // any JSON, on purpose
+	Result any // any JSON, even invalid for ACP
 	Cancel bool
-	// Accept accepts. A form is answered with Content or, if that is nil, with
-	// its defaults, and elsewhere with the smallest values the schema allows. A
-	// url is answered without content; nothing is opened or fetched.
+	// Accept accepts. The answer to a form has Content. If Content is nil, it has the form's defaults and, for
+	// required fields without a default, the smallest valid values. The answer to a url has no content; the editor
+	// does not open the url.
 	Accept  bool
 	Decline bool
 
@@ -65,8 +63,8 @@ type elicited struct {
 	Content map[string]any `json:"content,omitempty"`
 }
 
-// elicitation answers elicitation/create (ACP v1, Elicitation). A mode that was
-// not advertised gets error -32602.
+// elicitation answers elicitation/create (ACP v1, Elicitation). It answers a mode that the editor did not advertise
+// with error -32602.
 func (e *Editor) elicitation(r *Request) {
 	mode := r.Params.Get("mode")
 	if (!mode.Is("form") && !mode.Is("url")) || !e.caps.On("elicitation."+mode.Str()) {
@@ -107,8 +105,7 @@ func (e *Editor) elicitation(r *Request) {
 	}
 }
 
-// elicitAct returns a function that sends the answer, nil to leave the request
-// open.
+// elicitAct returns a function that sends the answer, or nil if the request must stay open.
 func (e *Editor) elicitAct(r *Request, mode string, schema wire.Value, a ElicitAnswer) func() {
 	switch {
 	case a.Hold:

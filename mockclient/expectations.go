@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// What an agent does, as conditions on a transcript. They are gomega matchers
-// and combine with Before, After, AllOf and the like:
+// The following functions return conditions on a transcript about an agent's behaviour. They are gomega matchers and
+// can be combined with Before, After, AllOf and other functions:
 //
 //	Expect(t).To(ToolCallUpdated("in_progress").After(PermissionRequested()))
 
@@ -20,7 +20,7 @@ func fromAgent(what string, match func(transcript.Entry) bool) transcript.Expect
 	})
 }
 
-// Updated matches a session/update of a kind, such as "plan"; "" is any.
+// Updated matches a session/update of a kind, such as "plan"; "" matches every kind.
 func Updated(kind string) transcript.Expectation {
 	what := "a session/update"
 	if kind != "" {
@@ -32,8 +32,8 @@ func Updated(kind string) transcript.Expectation {
 	})
 }
 
-// MessageSaid matches an agent_message_chunk that contains text; "" is any. It
-// does not find a text that the agent cut into chunks: see History.
+// MessageSaid matches an agent_message_chunk that contains a text; "" matches every chunk. It does not find a text
+// that is split between chunks; for that, see History.
 func MessageSaid(text string) transcript.Expectation {
 	what := "an agent message"
 	if text != "" {
@@ -44,8 +44,8 @@ func MessageSaid(text string) transcript.Expectation {
 	})
 }
 
-// ToolCalled matches the announcement of a tool call of a kind, such as "edit";
-// "" is any. A call without a kind has the kind other.
+// ToolCalled matches the announcement of a tool call of a kind, such as "edit"; "" matches every kind. A call without
+// a kind counts as kind other.
 func ToolCalled(kind string) transcript.Expectation {
 	return fromAgent(trimmed("a tool call", kind), func(f transcript.Entry) bool {
 		if acpframe.Update(f) != "tool_call" {
@@ -56,8 +56,8 @@ func ToolCalled(kind string) transcript.Expectation {
 	})
 }
 
-// ToolCallUpdated matches a tool call that reaches a status, in its announcement
-// or in an update; "" is any update.
+// ToolCallUpdated matches when a tool call gets a status, either in its announcement or in an update. "" matches
+// every update.
 func ToolCallUpdated(status string) transcript.Expectation {
 	return fromAgent(trimmed("a tool call", status), func(f transcript.Entry) bool {
 		u := acpframe.Update(f)
@@ -69,18 +69,18 @@ func ToolCallUpdated(status string) transcript.Expectation {
 	})
 }
 
-// PermissionRequested matches a session/request_permission of the agent.
+// PermissionRequested matches a session/request_permission from the agent.
 func PermissionRequested() transcript.Expectation { return Requested("session/request_permission") }
 
-// Requested matches a request of the agent by its method.
+// Requested matches a request from the agent with the given method.
 func Requested(method string) transcript.Expectation {
 	return fromAgent("the agent's "+method, func(f transcript.Entry) bool {
 		return f.Kind == transcript.Request && f.Method == method
 	})
 }
 
-// PermissionAnswered matches the editor's answer to a permission request with an
-// outcome ("selected", "cancelled"); "" is any.
+// PermissionAnswered matches the editor's response to a permission request with an outcome ("selected", "cancelled");
+// "" matches every outcome.
 func PermissionAnswered(outcome string) transcript.Expectation {
 	return transcript.First(trimmed("an answered permission", outcome), func(f transcript.Entry) bool {
 		return f.Source == transcript.Editor && f.Kind == transcript.Response && f.Method == "session/request_permission" &&
@@ -88,14 +88,14 @@ func PermissionAnswered(outcome string) transcript.Expectation {
 	})
 }
 
-// Answered matches any answer of the agent to this request.
+// Answered matches the agent's response to this request, whether a result or an error.
 func (c *Call) Answered() transcript.Expectation {
 	return fromAgent("the answer to "+c.Entry.Method, func(f transcript.Entry) bool {
 		return f.Kind == transcript.Response && f.Ref == c.Entry.Seq && f.Ref != 0
 	})
 }
 
-// AgentExited matches the exit of an agent.
+// AgentExited matches the end of an agent.
 func AgentExited() transcript.Expectation {
 	return transcript.First("the agent's exit", func(f transcript.Entry) bool { return f.Kind == transcript.Exited })
 }

@@ -16,37 +16,34 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Files says how the editor answers fs/read_text_file and fs/write_text_file. The
-// zero value reads and writes the disk, within the session's cwd and additional
-// directories. The editor refuses a path that leaves them, also through a
-// symbolic link, with -32602 and a Note. It answers error -32603 for a file that
-// is not regular, for more than 64 MiB in one answer, and for a read of more than
-// ten seconds. The fields must not change while an editor uses them; the methods
-// may be called at any time.
+// Files configures how the editor answers fs/read_text_file and fs/write_text_file. The zero value reads and writes
+// the disk, within the session's cwd and additional directories. A path that leads out of these directories, directly
+// or through a symbolic link, gets error -32602 and a Note. The editor answers with error -32603 if the file is not
+// regular, if an answer would exceed 64 MiB, or if a read takes longer than ten seconds. The fields must not change
+// while an editor uses the Files; the methods may be called at any time.
 type Files struct {
-	// MissingEmpty answers the read of a missing file with "" instead of
-	// -32002.
+	// MissingEmpty makes the editor answer a read of a missing file with an empty text, instead of error -32002.
 	MissingEmpty bool
-	// ReplaceInvalid replaces invalid UTF-8 in a file with U+FFFD. By default the
-	// editor answers the read of such a file with error -32603.
+	// ReplaceInvalid replaces invalid UTF-8 in a file with U+FFFD. If it is false, the editor answers a read of such
+	// a file with error -32603.
 	ReplaceInvalid bool
-	// Faults are errors on demand; the first that matches answers.
+	// Faults lists errors to answer with. The first fault that matches a request decides.
 	Faults []FileFault
 
 	mu      sync.Mutex
 	buffers map[string]string
 }
 
-// FileFault makes the editor answer an error for matching paths.
+// FileFault makes the editor answer requests for matching paths with an error. Read and Write select the requests.
 type FileFault struct {
-	Path  string // glob over the absolute path (* crosses slashes); "" is every path
+	Path  string // glob over the absolute path (* also matches slashes); "" matches all
 	Read  bool
 	Write bool
 	Error RPCError
 }
 
-// Open puts an unsaved buffer over a file: reads of the absolute path return text,
-// not the content on the disk. A write by the agent saves and closes the buffer.
+// Open opens an unsaved buffer for a file. Reads of its absolute path then return text instead of the content on
+// disk. When the agent writes the file, the buffer is closed.
 func (f *Files) Open(path, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -56,7 +53,6 @@ func (f *Files) Open(path, text string) {
 	f.buffers[filepath.Clean(path)] = text
 }
 
-// Discard closes an unsaved buffer.
 func (f *Files) Discard(path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,8 +66,7 @@ func (f *Files) buffer(path string) (string, bool) {
 	return text, ok
 }
 
-// faulty answers with the error of the first fault that matches the path. It
-// reports whether there was one.
+// faulty answers the request with the error of the first fault that matches. It returns false if none matches.
 func (e *Editor) faulty(r *Request, path string, write bool) bool {
 	fault, ok := lists.Find(e.files.Faults, func(x FileFault) bool {
 		return (x.Write && write || x.Read && !write) && (x.Path == "" || glob.Text(x.Path, path))
@@ -82,9 +77,8 @@ func (e *Editor) faulty(r *Request, path string, write bool) bool {
 	return ok
 }
 
-// readFile answers fs/read_text_file (ACP v1, File System). line counts from 1;
-// limit is a number of lines. Lines keep their ends, so that ranges join to the
-// whole text.
+// readFile answers fs/read_text_file (ACP v1, File System). The param line counts from 1, and limit is a number of
+// lines. Lines keep their line breaks, so that adjacent ranges join to the original text.
 func (e *Editor) readFile(r *Request) {
 	at, ok := e.locate(r)
 	if !ok || e.faulty(r, at.path, false) {
@@ -125,7 +119,7 @@ func (e *Editor) readFile(r *Request) {
 	r.Reply(content{text})
 }
 
-// reading is how long the read of a file may take.
+// reading is the maximum time that the read of a file may take.
 const reading = 10 * time.Second
 
 var errSlow = fmt.Errorf("it takes longer than %v", reading)
@@ -134,8 +128,8 @@ type content struct {
 	Content string `json:"content"`
 }
 
-// positive reads a line number or a count. It returns absent for a value that the
-// reference peers would read as absent: null, a string, a negative number.
+// positive reads a line number or a number of lines. It returns absent for values that the reference implementations
+// treat as missing: null, a string or a negative number.
 func positive(v wire.Value, absent int) int {
 	n, ok := v.Int()
 	if !ok || n < 0 || n > 1<<32-1 {
@@ -144,9 +138,8 @@ func positive(v wire.Value, absent int) int {
 	return int(n)
 }
 
-// Range returns some lines of a text. line counts from 1 (0 means 1). limit is
-// the number of lines, negative for all. Each line keeps its newline. Beyond the
-// text, Range returns "".
+// Range returns some lines of a text. line counts from 1 (0 means 1). limit is the maximum number of lines; a
+// negative limit means all. Each line keeps its newline. If line is after the end of the text, Range returns "".
 func Range(text string, line, limit int) string {
 	for n := 1; n < line; n++ {
 		i := strings.IndexByte(text, '\n')
@@ -169,8 +162,8 @@ func Range(text string, line, limit int) string {
 	return text[:end]
 }
 
-// writeFile answers fs/write_text_file. It creates a missing file (ACP v1, File
-// System) and the directories above it.
+// writeFile answers fs/write_text_file. It creates the file if it is missing (ACP v1, File System), and the
+// directories above the file.
 func (e *Editor) writeFile(r *Request) {
 	at, ok := e.locate(r)
 	if !ok {

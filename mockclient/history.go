@@ -10,21 +10,20 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// History is a conversation as a person reads it.
+// History is a conversation in the form in which a person reads it.
 type History []Message
 
-// Message is what one side said without an interruption by the other.
+// Message contains what one side sent without an interruption by the other side.
 type Message struct {
 	Role  string // "user" or "agent"
-	ID    string // messageId, an opaque string; "" if the agent gives none
+	ID    string // messageId; "" if the agent sends none
 	Parts []Part
 }
 
-// Part is one piece of a message. Tool is set only for the kind "tool", Plan only
-// for the kind "plan".
+// Part is one part of a message. Tool is set only for the kind "tool", Plan only for the kind "plan".
 type Part struct {
-	Kind string // "text", "thought", "tool", "plan", or the type of another content block
-	Text string // also the URI, or the type and size, of other content
+	Kind string // "text", "thought", "tool", "plan", or the type of other content
+	Text string // for other content: its URI, or its type and size
 	Tool *ToolCall
 	Plan []PlanEntry
 }
@@ -32,30 +31,29 @@ type Part struct {
 // ToolCall is a tool call with all its updates applied.
 type ToolCall struct {
 	ID     string
-	Name   string // from _meta, else the title
+	Name   string // name in _meta, else the title
 	Title  string
-	Kind   string // "other" if the agent named none
-	Status string // "pending" if the agent named none
+	Kind   string // "other" if the agent sent none
+	Status string // "pending" if the agent sent none
 	Input  string // rawInput as JSON
-	// Output is rawOutput as JSON or text; without it, the output in an
-	// agent-specific _meta; without that, the text of the content.
+	// Output is rawOutput as JSON or text. If there is none, it is the output in an agent-specific _meta, else the
+	// text of the content.
 	Output    string
 	Diffs     []FileDiff
 	Terminals []string
-	Locations []string // path, or path:line
+	Locations []string // each is path or path:line
 
-	named, text, raw, meta string // the candidates for Name and Output
+	named, text, raw, meta string // candidates for Name and Output
 }
 
-// FileDiff is a diff of a tool call; OldText is "" for a new file.
+// FileDiff is a diff in a tool call. OldText is "" for a new file.
 type FileDiff struct{ Path, OldText, NewText string }
 
 // PlanEntry is one entry of a plan.
 type PlanEntry struct{ Content, Priority, Status string }
 
-// FoldHistory builds the conversation of one session ("" is every session) from
-// transcript entries: the editor's prompts and the agent's updates, live or
-// replayed.
+// FoldHistory builds the conversation of a session from transcript entries: the editor's prompts and the agent's
+// updates, live or replayed. The session "" means all sessions.
 func FoldHistory(entries iter.Seq[transcript.Entry], session string) History {
 	f := folder{tools: map[string]*ToolCall{}}
 	for e := range entries {
@@ -75,7 +73,7 @@ func FoldHistory(entries iter.Seq[transcript.Entry], session string) History {
 type folder struct {
 	history History
 	tools   map[string]*ToolCall
-	echo    string // the user's text in the latest prompt, for agents that send it back
+	echo    string // rest of the latest prompt's text that the agent may still send back
 }
 
 func (f *folder) prompt(blocks wire.Value) {
@@ -106,7 +104,7 @@ func (f *folder) update(u wire.Value) {
 			text = "thought"
 		}
 		f.add("agent", u.Get("messageId").Str(), partOf(u.Get("content"), text))
-	case "user_message", "agent_message", "agent_thought": // whole messages of version 2
+	case "user_message", "agent_message", "agent_thought": // complete messages of version 2
 		f.whole(kind, u)
 	case "tool_call", "tool_call_update":
 		f.echo = ""
@@ -123,8 +121,7 @@ func (f *folder) update(u wire.Value) {
 	}
 }
 
-// whole adds a message that came with all of its content. It replaces an earlier
-// message of the same id.
+// whole adds a message that one update contains completely. It replaces an earlier message with the same id.
 func (f *folder) whole(kind string, u wire.Value) {
 	role, of, id := "agent", "text", u.Get("messageId").Str()
 	switch kind {
@@ -150,8 +147,7 @@ func (f *folder) whole(kind string, u wire.Value) {
 	}
 }
 
-// add appends a part to the last message. It begins a new message when the other
-// side speaks or the message id changes.
+// add appends a part to the last message. It begins a new message if the role or the message id changes.
 func (f *folder) add(role, id string, p Part) {
 	n := len(f.history)
 	if n == 0 || f.history[n-1].Role != role || id != "" && f.history[n-1].ID != "" && f.history[n-1].ID != id {
@@ -167,8 +163,7 @@ func (f *folder) add(role, id string, p Part) {
 	m.Parts = append(m.Parts, p)
 }
 
-// plan replaces the plan of the current message (ACP v1, Agent Plan: each
-// update is the whole plan).
+// plan replaces the plan in the current message, because each update contains the complete plan (ACP v1, Agent Plan).
 func (f *folder) plan(entries wire.Value) {
 	plan := []PlanEntry{}
 	for v := range entries.Items() {
@@ -185,8 +180,7 @@ func (f *folder) plan(entries wire.Value) {
 	f.add("agent", "", Part{Kind: "plan", Plan: plan})
 }
 
-// partOf returns the part for a content block. A text block becomes a part of
-// kind text.
+// partOf returns the part for a content block. The parameter text is the Kind of the part for a text block.
 func partOf(b wire.Value, text string) Part {
 	kind := b.Get("type").Str()
 	switch kind {
@@ -202,8 +196,8 @@ func partOf(b wire.Value, text string) Part {
 	return Part{Kind: cmp.Or(kind, "unknown"), Text: b.Text()}
 }
 
-// apply changes the fields that an update names and keeps the rest. A list in the
-// update replaces the whole list (ACP v1, Tool Calls, Updating).
+// apply changes the fields that an update contains and keeps all other fields. A list in the update replaces the
+// complete old list (ACP v1, Tool Calls, Updating).
 func (t *ToolCall) apply(u wire.Value) {
 	set := func(to *string, key string) {
 		if v := u.Get(key); v.Kind() == wire.String {
@@ -259,7 +253,8 @@ func (t *ToolCall) content(list wire.Value) {
 	}
 }
 
-// find searches an object and the objects inside it for the first of the keys.
+// find searches an object for the first of the keys that it has. If it has none, find searches the objects inside it,
+// up to the given depth.
 func find(v wire.Value, depth int, keys ...string) wire.Value {
 	for _, key := range keys {
 		if found := v.Get(key); found.Exists() && !found.IsNull() {

@@ -18,15 +18,15 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// file is a file the agent may reach.
+// file is a file that the agent may access.
 type file struct {
 	root *confined.Root
 	rel  string
 	path string // absolute and clean
 }
 
-// locate returns the file that a request names. If the request names no file
-// that it may reach, locate answers it with an error and returns false.
+// locate returns the file that a request names. If the agent may not access the file, locate answers the request with
+// an error and returns false.
 func (e *Editor) locate(r *Request) (file, bool) {
 	session := r.Params.Get("sessionId")
 	named := r.Params.Get("path")
@@ -57,9 +57,10 @@ func (e *Editor) locate(r *Request) (file, bool) {
 	return file{}, false
 }
 
-// resolve follows a symbolic link that leaves its root, because it may lead into
-// another directory of the session. The caller opens the file through that root,
-// because the link may have changed since.
+// resolve handles a symbolic link that leads out of its root: the link may lead into another directory of the
+// session. If it does, resolve returns the file in that root. The caller must open the file through the returned
+// root, because the link may change at any time. Otherwise, resolve answers the request with an error and returns
+// false.
 func (e *Editor) resolve(r *Request, at file) (file, bool) {
 	if real, err := filepath.EvalSymlinks(at.path); err == nil {
 		roots, _ := e.rootsOf(r.Entry.Session)
@@ -85,9 +86,9 @@ func (e *Editor) rootsOf(session string) (roots []*confined.Root, known bool) {
 	return w.roots, true
 }
 
-// access calls do with the file. If the path is a link to another directory of
-// the session, it calls do again with the resolved file. ok is false if the path
-// leaves the session; the request is then answered.
+// access calls do with the file. If the path is a link to another directory of the session, it calls do again with
+// the resolved file. If the path leads out of the session's directories, access answers the request with an error,
+// and ok is false.
 func (e *Editor) access(r *Request, at file, do func(file) error) (ok bool, err error) {
 	if err = do(at); !errors.Is(err, confined.ErrOutside) {
 		return true, err
@@ -109,8 +110,8 @@ func (e *Editor) refuse(r *Request, path string) {
 	r.Fail(codeInvalidParams, "the path %q is outside the directories of the session", wire.Clip(path, 300))
 }
 
-// read returns lines of a file and keeps no others in memory. It returns an error
-// when ctx ends or the lines exceed confined.Limit.
+// read returns lines of a file, as Range does for a text. It keeps only these lines in memory. It returns an error if
+// ctx ends, or if the lines exceed confined.Limit bytes.
 func (p file) read(ctx context.Context, line, limit int) (string, error) {
 	return confined.Read(ctx, p.root, p.rel, func(f *os.File, file io.Reader) (string, error) {
 		info, err := f.Stat()
@@ -142,8 +143,8 @@ func (p file) read(ctx context.Context, line, limit int) (string, error) {
 	})
 }
 
-// takeLine reads a line and appends it to out, if out is not nil. large reports
-// that out would exceed confined.Limit.
+// takeLine reads a line and appends it to out, unless out is nil. If out would exceed confined.Limit, it stops and
+// large is true.
 func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
@@ -159,8 +160,7 @@ func takeLine(in *bufio.Reader, out *bytes.Buffer) (large bool, err error) {
 	}
 }
 
-// cause returns the error without the relative path, which means nothing to an
-// agent.
+// cause returns the error without the path, which is relative and would confuse an agent.
 func cause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -168,14 +168,14 @@ func cause(err error) error {
 	return fmt.Errorf("%w", err)
 }
 
-// workspace is the editor's state of one session.
+// workspace contains the editor's state of one session.
 type workspace struct {
 	id        string
-	known     bool // opened by a session method or announced, not only mentioned
+	known     bool // the session was opened by a session method or announced
 	parent    *workspace
 	roots     []*confined.Root
-	prompts   map[int]bool // Seqs of prompts without an answer
-	cancelled map[int]bool // Seqs of those prompts that were cancelled
+	prompts   map[int]bool // Seqs of prompts without a response
+	cancelled map[int]bool // Seqs of cancelled prompts without a response
 }
 
 func (e *Editor) workspace(id string) *workspace {
@@ -187,8 +187,8 @@ func (e *Editor) workspace(id string) *workspace {
 	return w
 }
 
-// adopt gives a child session, announced by its parent, the directories of the
-// parent. It ignores any other directories that the child names.
+// adopt handles a session/update that announces a child session. The child gets the directories of its parent
+// session, whatever directories it names itself.
 func (e *Editor) adopt(f transcript.Entry) {
 	u := f.JSON().Path("params.update")
 	child := u.Get("sessionId").Str()
@@ -206,8 +206,7 @@ func (e *Editor) adopt(f transcript.Entry) {
 	e.sessions[child].parent = parent
 }
 
-// family reports whether session is the session of or descends from it. The
-// caller holds mu.
+// family reports whether session is equal to of or is a descendant of it. The caller holds mu.
 func (e *Editor) family(session, of string) bool {
 	for w := e.sessions[session]; w != nil; w = w.parent {
 		if w.id == of {
@@ -217,8 +216,8 @@ func (e *Editor) family(session, of string) bool {
 	return session == of
 }
 
-// openWorkspace sets the directories of a session. It skips a directory that
-// cannot be opened.
+// openWorkspace sets the directories of a session. It skips relative paths, and directories that cannot be opened or
+// are not below Options.Within.
 func (e *Editor) openWorkspace(id string, dirs []string) {
 	w := e.workspace(id)
 	w.close()
@@ -240,7 +239,7 @@ func (w *workspace) close() {
 	w.roots = nil
 }
 
-// directoriesOf returns the directories that the params of a session method name.
+// directoriesOf returns the directories in the params of a session method: cwd and additionalDirectories.
 func directoriesOf(params wire.Value) []string {
 	var dirs []string
 	if cwd := params.Get("cwd"); cwd.Kind() == wire.String {
@@ -249,7 +248,7 @@ func directoriesOf(params wire.Value) []string {
 	return append(dirs, texts(params.Get("additionalDirectories"))...)
 }
 
-// texts returns the strings of a list.
+// texts returns the strings in a list, and ignores other elements.
 func texts(list wire.Value) []string {
 	text := lists.Having(list.Items(), func(v wire.Value) bool { return v.Kind() == wire.String })
 	return lists.Map(text, wire.Value.Str)

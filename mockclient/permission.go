@@ -19,30 +19,28 @@ type outcome struct {
 	} `json:"outcome"`
 }
 
-// Selected returns the result of a permission request that chooses an option.
+// Selected returns the result for a permission request that chooses an option by its id.
 func Selected(optionID string) any {
 	var o outcome
 	o.Outcome.Outcome, o.Outcome.OptionID = "selected", optionID
 	return o
 }
 
-// CancelledOutcome returns the result of a permission request of a cancelled
-// turn.
+// CancelledOutcome returns the result for a permission request whose turn was cancelled.
 func CancelledOutcome() any {
 	var o outcome
 	o.Outcome.Outcome = "cancelled"
 	return o
 }
 
-// permission answers session/request_permission by the policy, unless a caller of
-// Answer was faster. It decides a request and makes it visible to cancels in one
-// step under mu. So it sees each earlier cancel, and each later cancel finds the
-// request.
+// permission answers session/request_permission according to the policy, unless a caller of Answer has already
+// answered. While it holds mu, it chooses the answer, checks for an earlier cancel, and makes the request visible to
+// later cancels. Therefore no cancel is missed.
 func (e *Editor) permission(r *Request) {
 	a := e.askOf(r)
 	pace := e.agent.AnswerDelay()
 	e.mu.Lock()
-	d := e.policy.decide(a) // even if a caller was faster, because the rules count all requests
+	d := e.policy.decide(a) // always, because the rules count all requests
 	if r.answered {
 		e.mu.Unlock()
 		return
@@ -64,9 +62,9 @@ func (e *Editor) permission(r *Request) {
 	}
 }
 
-// act sends the decided answer. It checks for a cancel in the step that appends
-// the answer, because no choice may follow a cancel (ACP v1, Prompt Turn,
-// Cancellation).
+// act sends the answer that was chosen. If the turn was cancelled meanwhile, it sends the outcome cancelled instead,
+// because no choice may follow a cancel (ACP v1, Prompt Turn, Cancellation). The check and the append of the answer
+// are one step.
 func (e *Editor) act(r *Request, d decision) {
 	body := func() (any, *RPCError) {
 		if !d.AfterCancel && e.cancelledTurn(r.Entry.Session) {
@@ -95,8 +93,8 @@ func (e *Editor) cancelledTurn(session string) bool {
 	return false
 }
 
-// openPermissions returns the permission requests of a session and its
-// descendants that a cancel must answer. The caller holds mu.
+// openPermissions returns the open permission requests of a session and its descendants that a cancel must answer.
+// The caller holds mu.
 func (e *Editor) openPermissions(session string) []*Request {
 	var open []*Request
 	for _, r := range e.requests {
@@ -115,9 +113,8 @@ func (e *Editor) answerCancelled(open []*Request) {
 	}
 }
 
-// AnswerPermission answers a held permission request with a choice as in
-// ParseAnswer. request is the Seq of its entry. A request that has an answer gets
-// a second one.
+// AnswerPermission answers a permission request that the policy left open. request is the Seq of the request's entry.
+// If the request already has an answer, it gets a second one.
 func (e *Editor) AnswerPermission(request int, answer Answer) (transcript.Entry, error) {
 	f := e.t.At(request)
 	r := &Request{Entry: f, Params: f.JSON().Get("params"), e: e}
@@ -130,7 +127,7 @@ func (e *Editor) AnswerPermission(request int, answer Answer) (transcript.Entry,
 	return e.Answer(request, result, rpcErr)
 }
 
-// reply returns the answer for a decision that does not leave the request open.
+// reply returns the result or the error for a decision. The decision must not leave the request open.
 func (d decision) reply() (any, *RPCError) {
 	switch {
 	case d.Error != nil:
@@ -145,7 +142,7 @@ func (d decision) reply() (any, *RPCError) {
 
 func (e *Editor) askOf(r *Request) ask { return e.tools.ask(r.Entry.Session, r.Params) }
 
-// ask reads the params of a permission request.
+// ask reads the params of a permission request. It adds what earlier updates said about the tool call.
 func (n *toolNames) ask(session string, params wire.Value) ask {
 	call := params.Get("toolCall")
 	if subject := params.Path("subject.toolCall"); subject.Exists() { // of version 2
@@ -153,7 +150,7 @@ func (n *toolNames) ask(session string, params wire.Value) ask {
 	}
 	a := ask{session: session, kind: call.Get("kind").Str(), title: call.Get("title").Str()}
 	known := n.of(session, call.Get("toolCallId").Str())
-	a.kind = cmp.Or(a.kind, known.kind, "other") // the schema's default
+	a.kind = cmp.Or(a.kind, known.kind, "other") // "other" is the schema's default
 	a.title = cmp.Or(a.title, known.title, params.Get("title").Str())
 	a.said = known.said + string(call.Raw())
 	for o := range params.Get("options").Items() {
@@ -164,8 +161,8 @@ func (n *toolNames) ask(session string, params wire.Value) ask {
 	return a
 }
 
-// toolNames remembers the kind and title of announced tool calls, because a
-// permission request may name only the call's id.
+// toolNames stores the kind and title of announced tool calls, because a permission request may contain only the
+// call's id.
 type toolNames struct {
 	conn  int
 	mu    sync.Mutex
@@ -174,8 +171,8 @@ type toolNames struct {
 
 type toolName struct{ kind, title, said string }
 
-// mostTools and mostSaid limit the editor's memory of an agent: the number of
-// calls, and the bytes of text for each call.
+// mostTools is the maximum number of tool calls in toolNames, and mostSaid the maximum number of bytes of text for
+// each call.
 const (
 	mostTools = 1 << 16
 	mostSaid  = 1 << 16
@@ -185,7 +182,8 @@ func newToolNames(conn int) *toolNames {
 	return &toolNames{conn: conn, known: map[[2]string]toolName{}}
 }
 
-// observe watches the transcript. It must not call the transcript.
+// observe records the tool calls in a transcript entry. It is called by the transcript and must not call the
+// transcript.
 func (n *toolNames) observe(f transcript.Entry) {
 	if f.Conn != n.conn || f.Source != transcript.Agent {
 		return

@@ -25,21 +25,19 @@ const (
 	RejectAlways = "reject_always"
 )
 
-// Policy decides permission requests in advance. The first rule that matches
-// decides. If no rule matches, the request is rejected (reject_once, else
-// reject_always, else cancelled), and a Note says so. A Policy counts matches: do
-// not copy it, and use one for each connection.
+// Policy decides permission requests in advance. The first matching rule decides. If no rule matches, the answer is
+// reject_once, else reject_always, else cancelled, with a Note. A Policy counts matches, so it must not be copied,
+// and each connection needs its own.
 type Policy struct {
 	Rules []Rule
-	// Remember makes the user's "always" last. Once an *_always option was chosen
-	// in a session, later requests there get the same answer without the rules,
-	// and a Note says so. RememberTool remembers it for tools of the same kind,
-	// RememberSession for all tools. By default remembering is left to the agent.
+	// Remember makes the editor remember the choice of an *_always option. Later requests in the same session then
+	// get the same answer, with a Note, and the rules are not used. RememberTool applies the choice to tools of the
+	// same kind, RememberSession to all tools. By default, remembering is left to the agent.
 	Remember Memory
 
 	mu      sync.Mutex
 	matched counts
-	always  map[[2]string]string // session and tool kind to option kind
+	always  map[[2]string]string // session and tool kind to the kind of the chosen option
 }
 
 // Memory is the scope in which a Policy remembers an *_always answer.
@@ -62,19 +60,18 @@ func (m Memory) key(a ask) [2]string {
 
 // Rule is one rule of a Policy. An empty condition matches everything.
 type Rule struct {
-	// Kind is the tool's kind: "edit", "execute", … A request that names no kind
-	// has the kind its tool call was announced with.
+	// Kind is the tool's kind: "edit", "execute", … If the request contains no kind, the kind in the tool call's
+	// announcement is used.
 	Kind string
 	// Title is a glob over the tool call's title (* and ?), or a regular
 	// expression between slashes.
 	Title string
-	// About is a regular expression for anything the agent said of the tool call,
-	// in the request or before: its title, a path, its input.
+	// About is a regular expression over everything that the agent sent about the tool call, in the request or
+	// before: its title, paths and input.
 	About string
-	// Offers is an option kind or id that the request must offer.
+	// Offers is the kind or the id of an option. The request must offer such an option.
 	Offers string
-	// Nth selects the n-th request that meets the other conditions, from 1; 0
-	// selects every one.
+	// Nth selects only the n-th request that meets the other conditions, counted from 1; 0 selects all.
 	Nth int
 	// After skips the first n requests that meet the other conditions.
 	After int
@@ -82,48 +79,46 @@ type Rule struct {
 	Answer Answer
 }
 
-// Answer is the answer to a permission request. Exactly one of the first seven
-// fields should be set; the first that is set counts.
+// Answer is the answer to a permission request. Exactly one of the first seven fields should be set; otherwise the
+// first of them counts.
 type Answer struct {
-	// Never leaves the request open for good; not even a cancel answers it.
+	// Never leaves the request open forever; not even a cancel answers it.
 	Never bool
-	// Hold leaves the request open for Editor.Answer. A cancel of the turn
-	// answers it with cancelled, unless AfterCancel is set.
+	// Hold leaves the request open until Editor.Answer is called. If the turn is cancelled first, the answer is
+	// cancelled, unless AfterCancel is set.
 	Hold bool
 	// Error answers with an error.
 	Error *RPCError
-	// Result answers with any JSON, even if it is invalid for ACP.
+	// Result is sent as the result. It may be any JSON, even if it is invalid for ACP.
 	Result any
 	// Cancelled answers with the outcome cancelled.
 	Cancelled bool
-	// Option chooses an option by its id, even if it is not offered.
+	// Option chooses an option by its id, even if the request does not offer it.
 	Option string
-	// Kind chooses the first option of a kind. If the kind is not offered,
-	// AllowOnce falls back to AllowAlways and RejectOnce to RejectAlways, with
-	// a Note. If that is not offered either, the answer is cancelled, with an
-	// inconclusive Note.
+	// Kind chooses the first option of a kind. If the kind is not offered, AllowOnce falls back to AllowAlways and
+	// RejectOnce to RejectAlways, with a Note. If the replacement is not offered either, the answer is cancelled,
+	// with an inconclusive Note.
 	Kind string
 
 	// Delay is the time before the answer.
 	Delay time.Duration
-	// AfterCancel keeps the request open when the turn is cancelled, so that its
-	// answer comes too late.
+	// AfterCancel keeps the request open when the turn is cancelled, so that the chosen answer is sent too late.
 	AfterCancel bool
-	// Twice sends the answer two times, against the protocol.
+	// Twice sends the answer twice, which violates the protocol.
 	Twice bool
 }
 
 // Always returns a policy that gives every request the same answer.
 func Always(a Answer) *Policy { return &Policy{Rules: []Rule{{Answer: a}}} }
 
-// Allow returns the policy that allows everything once.
+// Allow returns a policy that answers every request with allow_once.
 func Allow() *Policy { return Always(Answer{Kind: AllowOnce}) }
 
-// Reject returns the policy that rejects everything once.
+// Reject returns a policy that answers every request with reject_once.
 func Reject() *Policy { return Always(Answer{Kind: RejectOnce}) }
 
-// Scripted returns a policy that answers the first request with the first answer,
-// and so on. Later requests get the default answer.
+// Scripted returns a policy that answers the first request with the first answer, the second request with the second
+// answer, and so on. Requests after the last answer are rejected, as without a rule.
 func Scripted(answers ...Answer) *Policy {
 	p := &Policy{}
 	for i, a := range answers {
@@ -132,9 +127,8 @@ func Scripted(answers ...Answer) *Policy {
 	return p
 }
 
-// ParseAnswer reads an answer as scenarios write it: an option kind, cancelled,
-// hold, never, error, error:CODE, or option:ID for an option id, even one that is
-// not offered.
+// ParseAnswer reads an answer in the notation of scenarios: an option kind, cancelled, hold, never, error,
+// error:CODE, or option:ID. The option ID need not be offered.
 func ParseAnswer(word string) (Answer, error) {
 	switch word {
 	case AllowOnce, AllowAlways, RejectOnce, RejectAlways:
@@ -182,12 +176,12 @@ func slashed(title string) (string, bool) {
 	return title[1 : len(title)-1], true
 }
 
-// ask is a permission request, as a policy sees it.
+// ask contains the parts of a permission request that a policy looks at.
 type ask struct {
 	session string
 	kind    string
 	title   string
-	said    string // JSON of all that the agent said about the tool call
+	said    string // JSON of everything that the agent sent about the tool call
 	options []option
 }
 
@@ -213,7 +207,7 @@ func matches(expression, text string) bool {
 	return err == nil && re.MatchString(text)
 }
 
-// literal returns a title pattern that matches only this title, "" for no title.
+// literal returns a title pattern that matches exactly this title, or "" if the title is empty.
 func literal(title string) string {
 	if title == "" {
 		return ""
@@ -221,14 +215,14 @@ func literal(title string) string {
 	return "/^" + regexp.QuoteMeta(title) + "$/"
 }
 
-// decision is an answer and the note about how it was chosen.
+// decision is an answer, with a note on how it was chosen.
 type decision struct {
 	Answer
-	chosen string // option id, for a choice
+	chosen string // id of the chosen option, if an option is chosen
 	note   *Note
 }
 
-// decide returns the answer to a request, with the option that it chooses.
+// decide returns the answer to a request and the id of the option that it chooses.
 func (p *Policy) decide(a ask) decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -256,7 +250,7 @@ func (p *Policy) decide(a ask) decision {
 	return d
 }
 
-// recall copies the remembered answers of an earlier policy of the connection.
+// recall copies the remembered answers from the connection's previous policy, if it has the same Remember.
 func (p *Policy) recall(before *Policy) {
 	if p == before || p.Remember != before.Remember {
 		return
@@ -266,12 +260,12 @@ func (p *Policy) recall(before *Policy) {
 	p.always = maps.Clone(before.always)
 }
 
-// counts is how many times each rule of a list has matched.
+// counts contains, for each rule of a list, the number of its matches.
 type counts []int
 
-// first counts the matches of each of n rules and returns the first rule that
-// answers, -1 if none does. A rule answers if nth is 0 or this is its nth match,
-// and if more than after of its matches have come.
+// first counts a match for each of n rules that matches the request. It returns the index of the first rule that
+// answers, or -1. A matching rule answers only if this is its nth match (nth 0 means any), and if the rule has had
+// more than after matches.
 func (c *counts) first(n int, match func(rule int) (matches bool, nth, after int)) int {
 	found := -1
 	for i := range n {
@@ -284,7 +278,7 @@ func (c *counts) first(n int, match func(rule int) (matches bool, nth, after int
 		}
 		(*c)[i]++
 		if times := (*c)[i]; found < 0 && (nth == 0 || nth == times) && times > after {
-			found = i // continue, because later rules count too
+			found = i // continue, because later rules count this match too
 		}
 	}
 	return found
@@ -299,7 +293,8 @@ func (a ask) first(kind string) (string, bool) {
 	return o.id, ok
 }
 
-// reject returns the decision if no rule matches: the request is not allowed.
+// reject returns the decision for a request that no rule matches: it rejects the request, or cancels if no option
+// rejects.
 func reject(a ask) decision {
 	for _, kind := range []string{RejectOnce, RejectAlways} {
 		if id, ok := a.first(kind); ok {
@@ -311,13 +306,13 @@ func reject(a ask) decision {
 		"no rule for this permission request and no way to reject it; it was answered with cancelled")}
 }
 
-// noted returns a Note that says which answer was chosen instead of the wanted
-// one, and why.
+// noted returns a Note about a permission request: the wanted kind of answer, the chosen kind, and the text. why is
+// the end of its Code.
 func noted(why, wanted, chosen, text string) *Note {
 	return &Note{Code: "permission-" + why, Wanted: wanted, Chosen: chosen, Text: text}
 }
 
-// fallbacks maps a kind of option to the stronger kind that may replace it.
+// fallbacks maps a kind of option to the stronger kind that replaces it if it is not offered.
 var fallbacks = map[string]string{AllowOnce: AllowAlways, RejectOnce: RejectAlways}
 
 func choose(answer Answer, a ask) decision {
@@ -351,10 +346,10 @@ func choose(answer Answer, a ask) decision {
 	return d
 }
 
-// Recorded returns the policy of a recording. It answers the n-th permission
-// request of a tool kind and title as the recorded one was answered. It holds a
-// request that was never answered. It chooses an option by its kind, because ids
-// may change between runs; if the recorded choice was not on offer, by its id.
+// Recorded returns a policy that repeats the answers in a recording. Requests are matched by the tool's kind and
+// title: the n-th request gets the answer of the n-th recorded one. A request that was never answered is left open.
+// Options are chosen by their kind, because ids may change between runs. If the recorded answer chose an option that
+// was not offered, the policy chooses it by its id.
 func Recorded(entries iter.Seq[transcript.Entry]) *Policy {
 	type open struct {
 		rule int
@@ -382,7 +377,7 @@ func Recorded(entries iter.Seq[transcript.Entry]) *Policy {
 			if !ok {
 				continue
 			}
-			delete(requests, e.Ref) // the first answer counts
+			delete(requests, e.Ref) // only the first answer counts
 			v := e.JSON()
 			answer := Answer{}
 			switch chosen := v.Path("result.outcome.optionId").Str(); {

@@ -15,39 +15,37 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Request is a request of the agent. It is answered at most once, unless a caller
-// of Editor.Answer answers it again.
+// Request is a request from the agent. It gets only one answer, unless a caller of Editor.Answer answers it again.
 type Request struct {
-	// Entry is the request; Params its params, missing if it has none.
+	// Entry is the request's transcript entry. Params is missing if the request has no params.
 	Entry  transcript.Entry
 	Params wire.Value
 
 	e *Editor
-	// guarded by e.mu
+	// e.mu guards the following fields.
 	answered  bool
-	undecided bool // the policy has not decided yet; a cancel waits for it
-	stubborn  bool // a cancel of the turn does not answer it
+	undecided bool // the policy has not chosen an answer yet, so a cancel must wait
+	stubborn  bool // a cancel of the turn does not answer the request
 	timer     *time.Timer
-	onCancel  func() // ends the work on the answer
+	onCancel  func() // stops the work on the answer; may be nil
 }
 
-// Reply answers with a result: any value that marshals to JSON, or raw JSON.
+// Reply answers with a result: a value that marshals to JSON, or raw JSON.
 func (r *Request) Reply(result any) {
 	r.respond(func() (any, *RPCError) { return result, nil })
 }
 
-// Fail answers with an error.
+// Fail answers with an error. format and args form its message.
 func (r *Request) Fail(code int64, format string, args ...any) {
 	r.respond(func() (any, *RPCError) {
 		return nil, &RPCError{Code: code, Message: fmt.Sprintf(format, args...)}
 	})
 }
 
-// respond answers a request that has no answer yet. It calls body under mu, right
-// before it appends the answer, so that the state that body reads cannot change
-// in between.
+// respond answers a request that has no answer yet. It locks mu, calls body for the answer and appends the answer to
+// the transcript, so that the state that body reads cannot change before the append.
 func (r *Request) respond(body func() (any, *RPCError)) {
-	_, _ = r.e.respond(r, body, false) // a dead agent needs no answer; a failed write is an entry
+	_, _ = r.e.respond(r, body, false) // a dead agent needs no answer; a failed write has an entry
 }
 
 func (e *Editor) respond(r *Request, body func() (any, *RPCError), again bool) (transcript.Entry, error) {
@@ -85,14 +83,13 @@ func (r *Request) stopTimer() {
 	}
 }
 
-// handle handles one request or notification of the agent, in the goroutine of
-// all handlers.
+// handle handles one request or notification from the agent. It runs in the goroutine of all handlers.
 func (e *Editor) handle(f transcript.Entry) {
 	params := f.JSON().Get("params")
 	r := &Request{Entry: f, Params: params, e: e}
 	h, custom := e.opts.Handlers[f.Method]
 	e.mu.Lock()
-	if f.Seq <= e.handled && e.requests[f.Seq] == nil { // it was answered after Unhold queued it
+	if f.Seq <= e.handled && e.requests[f.Seq] == nil { // it was answered after Unhold had queued it
 		delete(e.unheld, f.Seq)
 		e.mu.Unlock()
 		return
@@ -105,7 +102,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	}
 	r.answered = e.early[f.Seq]
 	delete(e.early, f.Seq)
-	hold := e.hold[f.Method] // called even for answered requests, because it may count
+	hold := e.hold[f.Method] // always, because hold may count its calls
 	held := hold != nil && hold(params) && !e.unheld[f.Seq]
 	delete(e.unheld, f.Seq)
 	permission := f.Method == "session/request_permission" && !held && !custom
@@ -134,7 +131,7 @@ func (e *Editor) handle(f transcript.Entry) {
 	e.perform(r)
 }
 
-// perform carries out a request that concerns the editor's files, terminals or forms.
+// perform answers a request about the editor's files, terminals or forms.
 func (e *Editor) perform(r *Request) {
 	method := r.Entry.Method
 	if gate, ok := gates[method]; ok && !e.caps.On(gate) {
@@ -155,9 +152,9 @@ func (e *Editor) perform(r *Request) {
 	}
 }
 
-// Settle waits until each request that the agent has made by now is handled:
-// answered, or left open on purpose or while a terminal runs. By then the editor
-// has written its files to the disk. Settle also returns when ctx ends.
+// Settle waits until each request that the agent has sent so far is handled. A handled request is answered, left open
+// on purpose, or waiting for a terminal. All files that these requests write are then on disk. Settle also returns
+// when ctx ends.
 func (e *Editor) Settle(ctx context.Context) {
 	select {
 	case <-e.inbox.rest():
@@ -165,13 +162,13 @@ func (e *Editor) Settle(ctx context.Context) {
 	}
 }
 
-// Held lists the agent's requests that have no answer yet, in order of arrival.
+// Held lists the agent's open requests in the order of arrival.
 func (e *Editor) Held() []transcript.Entry {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	held := lists.Collect(maps.Values(e.requests), func(r *Request) transcript.Entry { return r.Entry })
 	slices.SortFunc(held, func(a, b transcript.Entry) int { return a.Seq - b.Seq })
-	for f := range e.t.From(e.handled + 1) { // entries that no handler has seen yet
+	for f := range e.t.From(e.handled + 1) { // entries that are not handled yet
 		if e.asks(f) && !e.early[f.Seq] {
 			held = append(held, f)
 		}
@@ -179,13 +176,13 @@ func (e *Editor) Held() []transcript.Entry {
 	return held
 }
 
-// asks reports whether an entry is a request of this editor's agent.
+// asks reports whether an entry is a request from this editor's agent.
 func (e *Editor) asks(f transcript.Entry) bool {
 	return f.Source == transcript.Agent && f.Kind == transcript.Request && f.Conn == e.agent.Conn()
 }
 
-// Answer answers a request of the agent, one that is held or one that already has
-// an answer. request is the Seq of its entry.
+// Answer answers a request from the agent. The request may be open or may already have an answer. request is the Seq
+// of the request's entry.
 func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.Entry, error) {
 	f := e.t.At(request)
 	if !e.asks(f) {
@@ -194,29 +191,29 @@ func (e *Editor) Answer(request int, result any, rpcErr *RPCError) (transcript.E
 	e.mu.Lock()
 	r := e.requests[request]
 	if request > e.handled {
-		e.early[request] = true // the caller answers it before its handler runs
+		e.early[request] = true // the answer precedes the request's handling
 	}
 	e.mu.Unlock()
 	r = cmp.Or(r, &Request{Entry: f, e: e})
 	return e.respond(r, func() (any, *RPCError) { return result, rpcErr }, true)
 }
 
-// Unhold answers a held request as the editor would have answered it without a hold. A
-// request that has an answer, for example because the agent cancelled it, stays unchanged.
+// Unhold makes the editor handle a request that it holds back, as if it had not been held. It does nothing if the
+// request already has an answer, for example because the agent cancelled the request.
 func (e *Editor) Unhold(request int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case request > e.handled:
-		e.unheld[request] = true // handle has not reached the request yet
+		e.unheld[request] = true // the request is not handled yet
 	case e.requests[request] != nil:
 		e.unheld[request] = true
 		e.inbox.put(request)
 	}
 }
 
-// cancelledByAgent honours $/cancel_request: an open request is answered with
-// error -32800 (ACP v1, Cancellation).
+// cancelledByAgent handles $/cancel_request: it answers the open request with this id with error -32800 (ACP v1,
+// Cancellation).
 func (e *Editor) cancelledByAgent(id wire.Value) {
 	if e.opts.IgnoreCancelRequest || !id.Exists() {
 		return
@@ -239,17 +236,16 @@ func (e *Editor) cancelledByAgent(id wire.Value) {
 	}
 }
 
-// queue passes the Seqs of entries from the reader to the goroutine that handles
-// the agent's requests. It has no bound: an agent that asks faster than the
-// editor answers must not stop the reader, and the queue keeps only a number for
-// each request.
+// queue passes the Seqs of entries from the reader to the goroutine that handles the agent's requests. Its length is
+// unlimited, because the reader must not block if the agent sends requests faster than the editor answers. An entry
+// is only a number, so a long queue is small.
 type queue struct {
 	mu     sync.Mutex
 	cond   *sync.Cond
 	seqs   []int
 	closed bool
-	// resting says that all Seqs taken from the queue have been handled; atRest
-	// holds the channels to close then.
+	// resting is true if all Seqs taken from the queue have been handled. atRest contains the channels to close when
+	// that becomes true.
 	resting bool
 	atRest  []chan struct{}
 }
@@ -274,7 +270,7 @@ func (q *queue) close() {
 	q.cond.Broadcast()
 }
 
-// get waits for the next Seq. ok is false when the queue is closed and empty.
+// get waits for the next Seq. ok is false if the queue is closed and empty.
 func (q *queue) get() (seq int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -295,8 +291,7 @@ func (q *queue) get() (seq int, ok bool) {
 	return seq, true
 }
 
-// rest returns a channel that is closed when the queue is empty and the entry
-// taken last is handled.
+// rest returns a channel that is closed as soon as the queue is empty and the last Seq taken from it is handled.
 func (q *queue) rest() <-chan struct{} {
 	c := make(chan struct{})
 	q.mu.Lock()

@@ -11,29 +11,29 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// NotAdvertised is the error for a method that the agent did not advertise. The
-// request was not sent; Editor.Call would send it.
+// NotAdvertised is the error for a method or a parameter whose capability the agent did not advertise. The request
+// was not sent. Editor.Call sends a request without this check.
 type NotAdvertised struct {
 	Method     string
-	Capability string // path in the result of initialize
+	Capability string // path in the initialize result
 }
 
 func (e *NotAdvertised) Error() string {
 	return fmt.Sprintf("%s: the agent does not advertise %s", e.Method, e.Capability)
 }
 
-// VersionError says that the agent answered initialize with a protocol version
-// this editor does not speak. The editor has closed the agent's input.
+// VersionError is the error if the agent answers initialize with a protocol version that this editor does not
+// support. The editor has closed the agent's input.
 type VersionError struct{ Answered string }
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("the agent speaks protocol version %s, this editor speaks 1", e.Answered)
 }
 
-// AgentInfo is an agent's answer to initialize.
+// AgentInfo is an agent's initialize result.
 type AgentInfo struct{ result wire.Value }
 
-// Result returns the whole result.
+// Result returns the complete result. It is missing if i is nil.
 func (i *AgentInfo) Result() wire.Value {
 	if i == nil {
 		return wire.Value{}
@@ -41,11 +41,10 @@ func (i *AgentInfo) Result() wire.Value {
 	return i.result
 }
 
-// Capability returns a value by its path, such as
-// "agentCapabilities.loadSession".
+// Capability returns a value of the result by its path, such as "agentCapabilities.loadSession".
 func (i *AgentInfo) Capability(path string) wire.Value { return i.Result().Path(path) }
 
-// Has reports whether a capability is advertised: true, or an object.
+// Has reports whether a capability is advertised, which means that its value is true or an object.
 func (i *AgentInfo) Has(path string) bool {
 	v := i.Capability(path)
 	if on, ok := v.Bool(); ok {
@@ -54,14 +53,13 @@ func (i *AgentInfo) Has(path string) bool {
 	return v.Kind() == wire.Object
 }
 
-// Info returns the agent's answer to the latest initialize; nil before the first.
+// Info returns the agent's latest initialize result, or nil if there is none yet.
 func (e *Editor) Info() *AgentInfo {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.info
 }
 
-// InitializeParams returns the params that Initialize sends.
 func (e *Editor) InitializeParams() map[string]any {
 	params := map[string]any{
 		"protocolVersion":    e.opts.Version,
@@ -74,9 +72,9 @@ func (e *Editor) InitializeParams() map[string]any {
 	return params
 }
 
-// Initialize opens the connection and returns the agent's answer, which has its
-// capabilities. If the agent answers with a version this editor does not speak,
-// Initialize closes the agent's input.
+// Initialize sends initialize and returns the agent's result, which contains the agent's capabilities. If the agent
+// answers with a version that this editor does not support, Initialize closes the agent's input and returns a
+// *VersionError.
 func (e *Editor) Initialize(ctx context.Context) (*AgentInfo, error) {
 	resp, err := e.CallContext(ctx, "initialize", e.InitializeParams()).Wait(ctx)
 	if err != nil {
@@ -90,13 +88,13 @@ func (e *Editor) Initialize(ctx context.Context) (*AgentInfo, error) {
 	return info, nil
 }
 
-// SessionOptions are the options to open a session with.
+// SessionOptions are the options for opening a session.
 type SessionOptions struct {
-	Cwd string // absolute
-	// Additional directories need the agent's capability. Each method that opens
-	// the session gets the full list.
+	Cwd string // absolute path
+	// Additional lists additional directories, which require a capability of the agent. Every method that opens the
+	// session sends the complete list.
 	Additional []string
-	// MCP are the MCP servers: MCPServer values, or any other JSON. Nil means no servers.
+	// MCP lists the session's MCP servers, as MCPServer, HTTPServer or any other JSON. Nil means no servers.
 	MCP  []any
 	Meta map[string]any
 }
@@ -104,12 +102,12 @@ type SessionOptions struct {
 // MCPServer is a stdio MCP server, which every agent must support.
 type MCPServer struct {
 	Name    string        `json:"name"`
-	Command string        `json:"command"` // absolute
+	Command string        `json:"command"` // absolute path
 	Args    []string      `json:"args"`
 	Env     []EnvVariable `json:"env"`
 }
 
-// HTTPServer is an MCP server behind a URL; Type is "http" or "sse".
+// HTTPServer is an MCP server at a URL. Type is "http" or "sse".
 type HTTPServer struct {
 	Type    string        `json:"type"`
 	Name    string        `json:"name"`
@@ -123,7 +121,7 @@ type EnvVariable struct {
 	Value string `json:"value"`
 }
 
-// params renders the options as params. It returns an error if they violate a
+// params returns the params of a method that opens a session. It returns an error if the options violate a
 // requirement on clients.
 func (e *Editor) params(method string, o SessionOptions) (map[string]any, error) {
 	if !filepath.IsAbs(o.Cwd) {
@@ -158,12 +156,11 @@ func (e *Editor) params(method string, o SessionOptions) (map[string]any, error)
 	return p, nil
 }
 
-// errNotInitialized says that the caller did not wait for initialize, as ACP
-// demands of clients.
+// errNotInitialized means that the caller did not wait for the initialize response, as ACP requires of clients.
 var errNotInitialized = errors.New("initialize has not been answered")
 
-// need returns an error that says why a method must not be called on this agent,
-// nil if it may.
+// need checks that a method may be called on this agent. It returns an error if the connection is not initialized or
+// the agent lacks the capability; "" means that the method needs no capability.
 func (e *Editor) need(method, capability string) error {
 	info := e.Info()
 	if info == nil {
@@ -177,34 +174,32 @@ func (e *Editor) need(method, capability string) error {
 
 // Session is one conversation on a connection.
 type Session struct {
-	// ID is the agent's name for the session.
+	// ID is the agent's id for the session.
 	ID string
-	// Options are the options the session was opened with.
+	// Options are the options with which the session was opened.
 	Options SessionOptions
-	// How is the method that opened it: "session/new", …
+	// How is the method that opened the session, such as "session/new".
 	How string
-	// Request and Response are the transcript entries of the method that opened
-	// it.
+	// Request and Response are the transcript entries of the call that opened the session.
 	Request, Response transcript.Entry
-	// Tried are the errors of the methods that EnsureSession tried before, in
-	// order.
+	// Tried contains, in order, the errors of the methods that EnsureSession tried before the successful one.
 	Tried []error
 
 	e *Editor
 }
 
-// Editor returns the connection of the session.
+// Editor returns the editor to which the session belongs.
 func (s *Session) Editor() *Editor { return s.e }
 
-// Result returns the agent's answer to the method that opened the session.
+// Result returns the result of the method that opened the session.
 func (s *Session) Result() wire.Value { return s.Response.JSON().Get("result") }
 
-// NewSession opens a new conversation.
+// NewSession opens a new session.
 func (e *Editor) NewSession(ctx context.Context, o SessionOptions) (*Session, error) {
 	return e.open(ctx, "session/new", "", "", o)
 }
 
-// open opens a new session, or the one with an id.
+// open opens a session by the given method: a new session or, for other methods, the existing session id.
 func (e *Editor) open(ctx context.Context, method, capability, id string, o SessionOptions) (*Session, error) {
 	if err := e.need(method, capability); err != nil {
 		return nil, err
@@ -231,31 +226,30 @@ func (e *Editor) open(ctx context.Context, method, capability, id string, o Sess
 	return &Session{ID: id, Options: o, How: method, Request: call.Entry, Response: resp, e: e}, nil
 }
 
-// Session returns a session by its id, for a session that was opened by Call.
+// Session returns a session by its id. It is for a session that was opened by Call. Only ID is set.
 func (e *Editor) Session(id string) *Session { return &Session{ID: id, e: e} }
 
-// Cancel cancels the session's running turn. The editor answers its open
-// permission requests with cancelled, and those that arrive before the turn ends,
-// unless the policy says otherwise. Cancel returns the entry even if the write
-// failed.
+// Cancel cancels the session's running turn. The editor answers the session's open permission requests with
+// cancelled, and also those that arrive before the turn ends, unless the policy says otherwise. Cancel returns the
+// transcript entry even if the write failed.
 func (s *Session) Cancel() (transcript.Entry, error) {
 	return s.e.Notify("session/cancel", map[string]any{"sessionId": s.ID})
 }
 
-// Turn is one prompt and the agent's answer to it.
+// Turn is one prompt and the agent's response to it.
 type Turn struct {
 	*Call
 	Session *Session
 }
 
-// Prompt starts a turn. It returns when the prompt is written. If the prompt
-// could not be written, or the agent does not take such blocks, the turn is done
-// at once, and Wait returns the error. A session may have two turns at once.
+// Prompt starts a turn. It returns when the prompt is written. If the prompt could not be written, or the agent does
+// not support its blocks, the turn is done at once, and Wait returns the error. A session may have several turns at
+// the same time.
 func (s *Session) Prompt(ctx context.Context, blocks ...Content) *Turn {
 	return s.PromptMeta(ctx, nil, blocks...)
 }
 
-// PromptMeta is like Prompt, with a _meta object such as a trace context.
+// PromptMeta is like Prompt, but adds a _meta object, such as a trace context.
 func (s *Session) PromptMeta(ctx context.Context, meta map[string]any, blocks ...Content) *Turn {
 	params := map[string]any{"sessionId": s.ID, "prompt": append([]Content{}, blocks...)}
 	if meta != nil {
@@ -270,8 +264,8 @@ func (s *Session) PromptMeta(ctx context.Context, meta map[string]any, blocks ..
 	return &Turn{Call: s.e.CallContext(ctx, "session/prompt", params), Session: s}
 }
 
-// promptGates maps block types to the capability an agent must advertise for them
-// (ACP v1, Prompt Capabilities). text and resource_link go to every agent.
+// promptGates maps block types to the capability that an agent must advertise for them (ACP v1, Prompt Capabilities).
+// Every agent supports text and resource_link.
 var promptGates = map[string]string{"image": "image", "audio": "audio", "resource": "embeddedContext"}
 
 func (e *Editor) mayPrompt(blocks []Content) error {
@@ -298,8 +292,8 @@ func (t *Turn) Wait(ctx context.Context) (stop string, err error) {
 	return resp.JSON().Path("result.stopReason").Str(), nil
 }
 
-// Ended matches the end of the turn with a stop reason; "" is any. After another
-// reason or an error answer, it can never be met.
+// Ended matches the end of the turn with a stop reason; "" matches every reason. It can no longer be met if the turn
+// ends with another reason or with an error.
 func (t *Turn) Ended(stop string) transcript.Expectation {
 	what := "the turn's end"
 	if stop != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Paths in the result of initialize where agents advertise the optional session
-// methods (ACP v1, AgentCapabilities and SessionCapabilities).
+// Paths in the initialize result at which agents advertise the optional session methods (ACP v1, AgentCapabilities
+// and SessionCapabilities).
 const (
 	canLoad   = "agentCapabilities.loadSession"
 	canResume = "agentCapabilities.sessionCapabilities.resume"
@@ -22,8 +22,8 @@ const (
 	canLogout = "agentCapabilities.auth.logout"
 )
 
-// LoadSession opens an earlier conversation. The agent replays it before it
-// answers. The options must be complete, as for a new session.
+// LoadSession opens an earlier conversation. The agent replays the conversation before it responds. The options must
+// be complete, as for a new session.
 func (e *Editor) LoadSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
 	return e.open(ctx, "session/load", canLoad, id, o)
 }
@@ -33,9 +33,8 @@ func (e *Editor) ResumeSession(ctx context.Context, id string, o SessionOptions)
 	return e.open(ctx, "session/resume", canResume, id, o)
 }
 
-// EnsureSession opens the conversation id by the best method that works: load,
-// else resume, else a new session. Session.How names the method, and
-// Session.Tried has the errors of the earlier ones. An empty id opens a new
+// EnsureSession opens the conversation id by the first method that works: session/load, session/resume, session/new.
+// Session.How is that method, and Session.Tried contains the errors of the methods before it. An empty id opens a new
 // session.
 func (e *Editor) EnsureSession(ctx context.Context, id string, o SessionOptions) (*Session, error) {
 	ways := [][2]string{{"session/load", canLoad}, {"session/resume", canResume}, {"session/new", ""}}
@@ -56,16 +55,16 @@ func (e *Editor) EnsureSession(ctx context.Context, id string, o SessionOptions)
 	}
 }
 
-// SessionInfo is one session in the answer to session/list.
+// SessionInfo describes one session in a session/list result.
 type SessionInfo struct {
 	ID         string
 	Cwd        string
 	Additional []string
 	Title      string
-	UpdatedAt  string // ISO 8601, as the agent wrote it
+	UpdatedAt  string // ISO 8601, unchanged from the agent
 }
 
-// SessionPage is one answer of session/list.
+// SessionPage is one page of the list of sessions.
 type SessionPage struct {
 	Sessions []SessionInfo
 	// Next is the cursor of the next page, an opaque string; "" if there is
@@ -74,8 +73,8 @@ type SessionPage struct {
 	Response transcript.Entry
 }
 
-// ListSessions asks for one page of sessions: those of the directory cwd, which
-// must be absolute, or all if cwd is "". cursor is "" for the first page.
+// ListSessions requests one page of the list of sessions. cwd limits the list to the sessions in a directory, given
+// by its absolute path; "" lists all sessions. cursor is "" for the first page.
 func (e *Editor) ListSessions(ctx context.Context, cwd, cursor string) (*SessionPage, error) {
 	if err := e.need("session/list", canList); err != nil {
 		return nil, err
@@ -107,7 +106,7 @@ func (e *Editor) ListSessions(ctx context.Context, cwd, cursor string) (*Session
 	return page, nil
 }
 
-// AllSessions asks for every page. It returns an error if a cursor comes again,
+// AllSessions requests all pages and returns their sessions. It returns an error if the agent returns a cursor twice,
 // because the list would never end.
 func (e *Editor) AllSessions(ctx context.Context, cwd string) ([]SessionInfo, error) {
 	var all []SessionInfo
@@ -129,8 +128,8 @@ func (e *Editor) AllSessions(ctx context.Context, cwd string) ([]SessionInfo, er
 	}
 }
 
-// CloseSession frees a session in the agent. The editor answers the session's
-// open permission requests with cancelled.
+// CloseSession closes a session, so that the agent can free its resources. The editor answers the session's open
+// permission requests with cancelled.
 func (s *Session) CloseSession(ctx context.Context) error {
 	return s.e.simple(ctx, "session/close", canClose, map[string]any{"sessionId": s.ID})
 }
@@ -148,8 +147,8 @@ func (e *Editor) simple(ctx context.Context, method, capability string, params m
 	return err
 }
 
-// SetMode switches the session to a mode that the agent named when the session
-// was opened.
+// SetMode switches the session to a mode that the agent offered when the session was opened. It returns an error for
+// any other mode.
 func (s *Session) SetMode(ctx context.Context, mode string) error {
 	if !s.Result().Path("modes.availableModes").Find("id", mode).Exists() {
 		return fmt.Errorf("session/set_mode: the session has no mode %q", mode)
@@ -157,9 +156,8 @@ func (s *Session) SetMode(ctx context.Context, mode string) error {
 	return s.e.simple(ctx, "session/set_mode", "", map[string]any{"sessionId": s.ID, "modeId": mode})
 }
 
-// SetConfigOption sets an option of the session: value is a string for a select,
-// a bool for a boolean option. It returns the complete list of options after the
-// change.
+// SetConfigOption sets a configuration option of the session. value is a string for a select option, or a bool for a
+// boolean option. SetConfigOption returns the complete list of options after the change.
 func (s *Session) SetConfigOption(ctx context.Context, id string, value any) (wire.Value, error) {
 	params := map[string]any{"sessionId": s.ID, "configId": id, "value": value}
 	switch value.(type) {

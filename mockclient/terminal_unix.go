@@ -21,9 +21,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// startReal runs a command on a pty. The command leads a session of its own, and
-// its environment names the run and the terminal: the keeper kills by the run,
-// the editor by the terminal.
+// startReal runs a command on a pty. The command is the leader of a process session. Its environment contains the
+// run, by which the keeper finds its processes to kill them, and the terminal, by which the editor does.
 func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, env []string) {
 	if !slices.ContainsFunc(l.opts.Allow, func(pattern string) bool { return glob.Text(pattern, t.Command) }) {
 		r.e.note(t.Session, Note{
@@ -61,7 +60,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	t.kill = func() {
 		select {
 		case <-exited:
-		default: // the pid is still ours
+		default: // not waited for yet, so the pid is still valid
 			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		}
 		process.KillCarriers(mark)
@@ -75,7 +74,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 			if n > 0 {
 				l.print(t, buf[:n])
 			}
-			if err != nil { // EIO: no process holds the other side any more
+			if err != nil { // EIO: no process has the other end open
 				return
 			}
 		}
@@ -84,7 +83,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 		err := cmd.Wait()
 		close(exited)
 		process.EndChild(cmd)
-		select { // processes left by the command may hold the pty
+		select { // remaining processes may keep the pty open
 		case <-read:
 		case <-time.After(200 * time.Millisecond):
 		}
@@ -94,7 +93,7 @@ func (l *ledger) startReal(r *Request, t *terminal, words []string, dir string, 
 	r.Reply(created{t.ID})
 }
 
-// lookIn finds a program by the PATH in env, not by the PATH of this process.
+// lookIn searches a program in the PATH in env, not in the PATH of this process.
 func lookIn(env []string, dir, name string) (string, error) {
 	if strings.ContainsRune(name, '/') {
 		if !filepath.IsAbs(name) {
@@ -102,7 +101,7 @@ func lookIn(env []string, dir, name string) (string, error) {
 		}
 		return exec.LookPath(name)
 	}
-	for i := len(env) - 1; i >= 0; i-- { // the last one counts
+	for i := len(env) - 1; i >= 0; i-- { // the last definition counts
 		if list, ok := strings.CutPrefix(env[i], "PATH="); ok {
 			for _, in := range filepath.SplitList(list) {
 				if found, err := exec.LookPath(filepath.Join(in, name)); err == nil && filepath.IsAbs(found) {

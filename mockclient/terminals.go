@@ -16,44 +16,41 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Terminals says how the editor answers terminal/*. The zero value is a
-// scripted terminal that runs nothing: every command exits with 0 at once and
-// prints nothing.
+// Terminals configures how the editor answers terminal/*. With the zero value, terminals are scripted and start no
+// processes: every command exits at once with status 0 and prints nothing.
 type Terminals struct {
-	// Real runs commands on a pty, with this environment and size.
+	// Real makes the editor run commands on a pty. Env is their environment.
 	Real       bool
 	Env        []string
-	Rows, Cols uint16 // 0 means 24 and 80
-	// Allow are globs over command lines (the words joined with spaces) that a
-	// real terminal may run. Anything else is refused with -32602 and a
-	// Note; nothing is allowed by default.
+	Rows, Cols uint16 // size of the pty; 0 means 24 and 80
+	// Allow lists globs over command lines (the words joined with spaces). A real terminal runs only matching
+	// commands, so the empty list allows none. Other commands get error -32602 and a Note.
 	Allow []string
-	// Script says what each command does in a scripted terminal; the first match counts.
+	// Script configures the commands in a scripted terminal. The first element that matches a command decides.
 	Script []ScriptedCommand
 }
 
-// ScriptedCommand is the behaviour of a command in a scripted terminal.
+// ScriptedCommand configures the behaviour of a command in a scripted terminal.
 type ScriptedCommand struct {
-	Match  string // glob over the command line; "" is every command
+	Match  string // glob over the command line; "" matches every command
 	Output string
 	Exit   int
-	Signal string // ends by a signal instead
-	Hold   bool   // runs until it is killed, released, or Editor.EndTerminal
-	// Error answers terminal/create with an error.
+	Signal string // the command ends by this signal; "" means it exits
+	Hold   bool   // runs until killed, released or ended by Editor.EndTerminal
+	// Error is the error with which terminal/create is answered; nil means success.
 	Error *RPCError
 }
 
-// mostOutput is how many bytes are kept of a terminal whose agent set no limit.
+// mostOutput is the number of bytes of output that are kept if the agent set no limit.
 const mostOutput = 64 << 20
 
-// ExitStatus is how a terminal's command ended (ACP v1, TerminalExitStatus).
+// ExitStatus says how a terminal's command ended (ACP v1, TerminalExitStatus).
 type ExitStatus struct {
 	ExitCode *int   `json:"exitCode,omitempty"`
 	Signal   string `json:"signal,omitempty"`
 }
 
-// statusOf returns the status of a command that was ended by signal or, if
-// signal is "", exited with code.
+// statusOf returns the status of a command that was ended by a signal or, if signal is "", that exited with a code.
 func statusOf(code int, signal string) ExitStatus {
 	if signal != "" {
 		return ExitStatus{Signal: signal}
@@ -61,7 +58,7 @@ func statusOf(code int, signal string) ExitStatus {
 	return ExitStatus{ExitCode: &code}
 }
 
-// TerminalState is the state of one terminal in the ledger.
+// TerminalState is the state of one terminal.
 type TerminalState struct {
 	ID, Session, Command string
 	Created              int // Seq of the terminal/create request
@@ -69,7 +66,7 @@ type TerminalState struct {
 	Released             bool
 }
 
-// ledger holds every terminal of a connection.
+// ledger contains all terminals of a connection.
 type ledger struct {
 	a    *Agent
 	opts Terminals
@@ -87,9 +84,9 @@ type terminal struct {
 	limit     int
 	output    []byte
 	truncated bool
-	done      chan struct{} // closed at the command's end
-	kill      func()        // ends a running command
-	free      func()        // frees the resources of the terminal
+	done      chan struct{} // closed when the command has ended
+	kill      func()        // ends the command if it runs
+	free      func()        // frees the terminal's resources
 }
 
 func newLedger(a *Agent, o *Terminals) *ledger {
@@ -100,8 +97,7 @@ func newLedger(a *Agent, o *Terminals) *ledger {
 	return l
 }
 
-// Terminals returns the state of every terminal of the connection, in order of
-// creation.
+// Terminals returns the states of all terminals of the connection, in order of creation.
 func (e *Editor) Terminals() []TerminalState {
 	l := e.terminals
 	l.mu.Lock()
@@ -109,7 +105,8 @@ func (e *Editor) Terminals() []TerminalState {
 	return lists.Map(l.list, func(t *terminal) TerminalState { return t.TerminalState })
 }
 
-// EndTerminal ends the held command of a scripted terminal.
+// EndTerminal ends the running command of a scripted terminal with a status. It returns false if there is no such
+// terminal, the terminals are real, or the command has already ended.
 func (e *Editor) EndTerminal(id string, status ExitStatus) bool {
 	t := e.terminals.find(id)
 	if t == nil || e.terminals.opts.Real {
@@ -220,8 +217,9 @@ type created struct {
 	TerminalID string `json:"terminalId"`
 }
 
-// terminalDir returns the directory of a command: cwd, which must lie in the
-// session's directories, or by default the first of these.
+// terminalDir returns the directory in which a command runs: the request's cwd, or by default the session's first
+// directory. If cwd is not in the session's directories, terminalDir answers the request with an error and returns
+// false.
 func (e *Editor) terminalDir(r *Request) (string, bool) {
 	roots, known := e.rootsOf(r.Params.Get("sessionId").Str())
 	if !known {
@@ -289,8 +287,8 @@ func (l *ledger) exited(t *terminal, status ExitStatus) bool {
 	return true
 }
 
-// await answers terminal/wait_for_exit when the command has ended. It waits in
-// its own goroutine, so that it does not block other requests.
+// await answers terminal/wait_for_exit when the command has ended. It waits in a goroutine of its own, so that other
+// requests are not blocked.
 func (l *ledger) await(r *Request, t *terminal) {
 	cancelled := make(chan struct{})
 	var once sync.Once
@@ -326,8 +324,8 @@ func (l *ledger) release(t *terminal) {
 	l.mu.Unlock()
 }
 
-// closeAll ends every terminal when the connection ends. Terminals that the agent
-// did not release stay unreleased in the ledger.
+// closeAll ends every terminal when the connection ends. The ledger still shows which terminals the agent did not
+// release.
 func (l *ledger) closeAll() {
 	l.mu.Lock()
 	list := l.list
@@ -336,8 +334,8 @@ func (l *ledger) closeAll() {
 		t.kill()
 		t.free()
 	}
-	// Killed commands take a moment to end. One that cannot be killed must not
-	// block the run; it is reported as outliving the agent.
+	// Killed commands take a moment to end. A command that cannot be killed must not block the run. It is reported as
+	// a process that outlives the agent.
 	patience := time.After(5 * time.Second)
 	for _, t := range list {
 		select {
@@ -359,13 +357,13 @@ func (l *ledger) closeAll() {
 	}
 }
 
-// print adds output to the terminal and the transcript.
+// print appends output of the command to the terminal and to the transcript.
 func (l *ledger) print(t *terminal, p []byte) {
 	l.mu.Lock()
 	t.output = append(t.output, p...)
 	if len(t.output) > 2*t.limit+utf8.UTFMax {
-		// Cutting only beyond twice the limit keeps the work linear; the exact
-		// cut is made when the agent asks.
+		// Discard old output only when there is twice as much as the limit, so that the total work stays linear.
+		// outputOf applies the exact limit.
 		t.output = append(t.output[:0], t.output[len(t.output)-t.limit-utf8.UTFMax:]...)
 		t.truncated = true
 	}
@@ -384,15 +382,15 @@ func (l *ledger) outputOf(t *terminal) termOutput {
 	defer l.mu.Unlock()
 	raw := t.output
 	if t.Exit == nil {
-		raw = wholeRunes(raw) // the rest of a character may still come
+		raw = wholeRunes(raw) // the rest of a character may still arrive
 	}
 	text := strings.ToValidUTF8(string(raw), "\uFFFD")
 	tail := Tail(text, t.limit)
 	return termOutput{tail, t.truncated || len(tail) < len(text), t.Exit}
 }
 
-// Tail returns the end of a UTF-8 text: at most limit bytes, from a character
-// boundary (ACP v1, Terminals, outputByteLimit).
+// Tail returns the end of a UTF-8 text: at most limit bytes, beginning at a character boundary (ACP v1, Terminals,
+// outputByteLimit).
 func Tail(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -404,7 +402,7 @@ func Tail(text string, limit int) string {
 	return text[from:]
 }
 
-// wholeRunes removes an incomplete character from the end.
+// wholeRunes removes an incomplete character from the end of b.
 func wholeRunes(b []byte) []byte {
 	for n := 1; n <= min(len(b), utf8.UTFMax-1); n++ {
 		last := b[len(b)-n:]

@@ -24,10 +24,10 @@ type agent struct {
 	store   *store
 	model   *Model
 	conn    *connection
-	tasks   sync.WaitGroup // turns and other work that outlives the line that started it
+	tasks   sync.WaitGroup // turns and other work that continues after handling a line
 
-	gate    sync.RWMutex // held for reading while a line is handled
-	stopped bool         // guarded by gate: no further line is handled
+	gate    sync.RWMutex // locked for reading while a line is handled
+	stopped bool         // guarded by gate: no more lines are handled
 
 	mu            sync.Mutex
 	initialized   bool
@@ -38,11 +38,11 @@ type agent struct {
 	sessions      map[string]*session
 }
 
-// errExit ends Run at once, without an orderly end; only hooks cause it.
+// errExit ends Run at once, without the usual shutdown. Only hooks cause it.
 var errExit = errors.New("the agent was told to exit")
 
-// linger limits how long the end of a connection waits for turns to unwind and
-// for the editor to read the last frames.
+// linger is the maximum time that the agent waits, when a connection ends, for turns to end and for the editor to
+// read the last frames.
 const linger = 2 * time.Second
 
 func (a *agent) serve() error {
@@ -92,7 +92,7 @@ func (a *agent) serve() error {
 		if a.hooks.End != nil {
 			a.hooks.End(a.ctx)
 		}
-		a.wait(port.finish) // before the context ends, so that late frames still come
+		a.wait(port.finish) // before the context ends, so that late frames are sent
 		a.end(nil)
 	}
 	a.conn.out.close()
@@ -103,7 +103,7 @@ func (a *agent) serve() error {
 	return err
 }
 
-// pause waits for d, or until the agent ends.
+// pause waits for d or until the agent ends, whichever comes first.
 func (a *agent) pause(d time.Duration) {
 	if d <= 0 {
 		return
@@ -114,7 +114,7 @@ func (a *agent) pause(d time.Duration) {
 	}
 }
 
-// shutdown ends every session and everything they started.
+// shutdown ends all sessions and everything that they have started.
 func (a *agent) shutdown() {
 	a.gate.Lock()
 	a.stopped = true
@@ -143,8 +143,8 @@ func (a *agent) wait(f func()) {
 	}
 }
 
-// receive handles one line of the editor. It never waits: slow work runs in a
-// goroutine, so that the agent always reads a cancel.
+// receive handles one line from the editor. It never blocks: slow work runs in other goroutines, so that the agent
+// can always read a cancel.
 func (a *agent) receive(line []byte) {
 	a.gate.RLock()
 	defer a.gate.RUnlock()
@@ -180,12 +180,11 @@ func (a *agent) receive(line []byte) {
 	}
 }
 
-// handler serves a request of the editor. It sends the answer itself, now or
-// later, unless it returns an error, which is then the answer.
+// handler handles a request from the editor. If it returns an error, that error is the response. Otherwise the
+// handler itself sends the response, now or later.
 type handler func(r *request, params json.RawMessage) *rpcError
 
-// methods returns the agent's methods in the connection's version of the
-// protocol.
+// methods returns the agent's methods in the protocol version of the connection.
 func (a *agent) methods() map[string]handler {
 	all := map[string]handler{
 		"initialize":                a.initialize,
@@ -222,8 +221,7 @@ func (a *agent) methods() map[string]handler {
 	return all
 }
 
-// inSession returns a handler that calls serve with the session that find returns
-// for the params.
+// inSession returns a handler that calls find for the session in the params, and then serve with that session.
 func inSession(find func(params json.RawMessage) (*session, *rpcError),
 	serve func(r *request, s *session, params json.RawMessage) *rpcError) handler {
 	return func(r *request, params json.RawMessage) *rpcError {
@@ -236,8 +234,7 @@ func inSession(find func(params json.RawMessage) (*session, *rpcError),
 	}
 }
 
-// permitted refuses a method that needs an initialized connection or a login, if
-// that is missing.
+// permitted returns an error if a method may not be called yet, because initialize or a required login is missing.
 func (a *agent) permitted(method string) *rpcError {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -286,7 +283,7 @@ func (a *agent) find(id string) *session {
 	return a.sessions[id]
 }
 
-// known returns the session that params name by sessionId, as most requests do.
+// known returns the session whose id is the member sessionId of params.
 func (a *agent) known(params json.RawMessage) (*session, *rpcError) {
 	id, err := member(params, "sessionId")
 	if err != nil {
@@ -306,8 +303,7 @@ func (a *agent) unknownSession(id string) *rpcError {
 	return err
 }
 
-// unknownValue returns the error for a mode, an option or a value that is not on
-// offer.
+// unknownValue returns the error for a mode, an option or a value that the agent does not offer.
 func (a *agent) unknownValue(format string, args ...any) *rpcError {
 	if a.v2() {
 		return badParams(format, args...)

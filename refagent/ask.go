@@ -8,11 +8,11 @@ import (
 	"slices"
 )
 
-// askTool is the tool by which the model asks the user a question: with a form of
-// one field, or by letting a page be opened.
+// askTool is the tool by which the model asks the user a question: by a form with one field, or by a web page to
+// open.
 const askTool = "ask_user"
 
-// answerKey is the one property of the form.
+// answerKey is the name of the form's only field.
 const answerKey = "answer"
 
 func askSchema() object {
@@ -23,8 +23,8 @@ func askSchema() object {
 	return s
 }
 
-// askUser puts the model's question to the user. If the editor cannot show it,
-// the model gets the result that it should ask in its answer.
+// askUser asks the user the model's question through an elicitation. If the editor does not support the elicitation,
+// the tool's result tells the model to ask the question in its answer.
 func askUser(ctx context.Context, w *work) error {
 	caps, url := w.a.capabilities(), w.args.str("url")
 	var params object
@@ -53,7 +53,7 @@ func askUser(ctx context.Context, w *work) error {
 	case result.Action != "accept":
 		w.say("The question was not answered.")
 	case url != "":
-		// For a page, accept means only that the user agreed to open it.
+		// For a page, the action accept means only that the user agreed to open the page.
 		w.say("The user agreed to open the page. What came of it is not known.")
 	default:
 		answer, err := w.chosen(result.Content)
@@ -85,11 +85,11 @@ func (w *work) choices() (out []string) {
 	return out
 }
 
-// chosen checks the user's answer, because an editor may send one that does not
-// fit.
+// chosen returns the user's answer. It returns an error if the answer does not fit the form, because an editor may
+// send an invalid one.
 func (w *work) chosen(content json.RawMessage) (string, error) {
 	var form object
-	_ = json.Unmarshal(content, &form) // missing or invalid content gives an empty answer
+	_ = json.Unmarshal(content, &form) // missing or invalid content means an empty answer
 	answer, ok := form[answerKey].(string)
 	if !ok {
 		return "", errors.New("the form came back without an answer")

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The shapes of Chat Completions, as far as this agent uses them:
+// The following types are the parts of Chat Completions that this agent uses:
 // https://platform.openai.com/docs/api-reference/chat
 
 type chatRequest struct {
@@ -19,7 +19,7 @@ type chatRequest struct {
 
 type chatMessage struct {
 	Role       string     `json:"role"`
-	Content    any        `json:"content"` // a string or []chatPart
+	Content    any        `json:"content"` // string or []chatPart
 	ToolCalls  []chatCall `json:"tool_calls,omitempty"`
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 }
@@ -31,14 +31,13 @@ type chatPart struct {
 	Audio    object `json:"input_audio,omitempty"`
 }
 
-// chatCall is a call of a tool, or a piece of one in a stream. Pieces of one call
-// have the same index.
+// chatCall is a tool call or, in a stream, a piece of one. The pieces of a call have the same index.
 type chatCall struct {
 	Index int `json:"index"`
 	Call
 }
 
-// Call is a tool call of a message, in the form that Chat Completions and AG-UI share.
+// Call is a tool call in a message, in the form that Chat Completions and AG-UI share.
 type Call struct {
 	ID       string `json:"id"`
 	Type     string `json:"type"`
@@ -52,7 +51,7 @@ type chatReply struct {
 	Content   string     `json:"content"`
 	Refusal   string     `json:"refusal"`
 	ToolCalls []chatCall `json:"tool_calls"`
-	// OpenAI has no such member; other servers send reasoning under one of these names.
+	// OpenAI's API has no member for reasoning. Other servers use one of these.
 	ReasoningContent string `json:"reasoning_content"`
 	Reasoning        string `json:"reasoning"`
 }
@@ -60,7 +59,7 @@ type chatReply struct {
 type chatChunk struct {
 	Choices []struct {
 		Delta        chatReply  `json:"delta"`
-		Message      *chatReply `json:"message"` // instead of Delta, where the answer is no stream
+		Message      *chatReply `json:"message"` // instead of Delta if the answer is not streamed
 		FinishReason string     `json:"finish_reason"`
 	} `json:"choices"`
 	Usage struct {
@@ -121,8 +120,8 @@ func audioFormat(subtype string) string {
 	return "wav"
 }
 
-// errorMessage returns the message in an error's body, "" if the body has no
-// message in OpenAI's form or one near to it.
+// errorMessage returns the message in the body of an error response, in OpenAI's form or a similar one. It returns ""
+// if there is none. If the body is not JSON, it returns the body.
 func errorMessage(raw []byte) string {
 	var body struct {
 		Error   any

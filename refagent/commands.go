@@ -11,14 +11,14 @@ type command struct {
 	Description string `json:"description"`
 }
 
-// commands are the slash commands, which the agent itself carries out.
+// commands lists the slash commands. The agent executes them itself, without the model.
 var commands = []command{
 	{"status", "Show the mode and the working directory of this session"},
 	{"tools", "List the tools of the agent"},
 	{"compact", "Replace the conversation by a summary of it"},
 }
 
-// slashCommand reports whether a prompt names one of the commands, and which.
+// slashCommand reports whether a prompt begins with one of the slash commands. If so, it returns the command's name.
 func slashCommand(prompt string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(prompt, "/")
 	name, _, _ = strings.Cut(name, " ")

@@ -8,8 +8,8 @@ import (
 
 // The ids of the configuration options.
 const (
-	optionMode     = "mode"          // the session's mode again, as an option
-	optionThoughts = "show_thoughts" // whether reasoning is sent to the editor
+	optionMode     = "mode"          // the session's mode as an option
+	optionThoughts = "show_thoughts" // whether the agent sends reasoning to the editor
 )
 
 type configOption struct {
@@ -34,7 +34,7 @@ type configGroup struct {
 	Options []configChoice `json:"options"`
 }
 
-// choices returns the list of a select's values, in groups if that is the habit.
+// choices returns the values of a select option. It groups them if the habit GroupedOptions is set.
 func (a *agent) choices(list []configChoice) any {
 	if !a.habits.GroupedOptions {
 		return list
@@ -46,8 +46,8 @@ func (a *agent) choices(list []configChoice) any {
 	return groups
 }
 
-// options returns the complete list of options. The boolean one is only for
-// editors that know boolean options.
+// options returns the complete list of the session's options. The boolean option is included only if the editor
+// supports boolean options.
 func (s *session) options() []configOption {
 	s.mu.Lock()
 	defer s.mu.Unlock()

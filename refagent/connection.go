@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// errDisconnected is the error of requests to an editor that has closed its side.
+// errDisconnected is the error of requests to an editor that has closed the connection.
 var errDisconnected = errors.New("the editor has gone")
 
-// connection is the JSON-RPC layer. It writes frames, matches answers to requests
-// in both directions and keeps messages in order.
+// connection is the JSON-RPC layer. It writes frames, matches responses to requests in both directions, and preserves
+// the order of messages.
 type connection struct {
 	hooks  *Hooks
 	habits *Habits
@@ -28,8 +28,8 @@ type connection struct {
 
 	mu      sync.Mutex
 	next    int64
-	pending map[string]chan incoming // our requests that are not answered, by the key of their id
-	open    map[string]*request      // the editor's requests that are not answered
+	pending map[string]chan incoming // the agent's open requests, by the key of their id
+	open    map[string]*request      // the editor's open requests, by the key of their id
 }
 
 // request is one request of the editor.
@@ -37,7 +37,7 @@ type request struct {
 	id      json.RawMessage
 	method  string
 	session string
-	cancel  func() // called by $/cancel_request; may be nil
+	cancel  func() // called for $/cancel_request; may be nil
 }
 
 func newConnection(h *Hooks, habits *Habits, grace time.Duration) *connection {
@@ -46,8 +46,8 @@ func newConnection(h *Hooks, habits *Habits, grace time.Duration) *connection {
 		open: map[string]*request{}}
 }
 
-// readLines calls handle for every line, whatever its length, until the input
-// ends. A last line without a newline is a line.
+// readLines calls handle for every line, of any length, until the input ends. Empty lines are skipped. A last line
+// without a newline also counts.
 func readLines(r io.Reader, handle func([]byte)) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -64,7 +64,7 @@ func readLines(r io.Reader, handle func([]byte)) error {
 	}
 }
 
-// send queues one message, through the Send hook if there is one.
+// send queues one message for the editor. If there is a Send hook, it gets the message instead.
 func (c *connection) send(v any, method, session string) {
 	frame := encode(v)
 	switch {
@@ -77,7 +77,7 @@ func (c *connection) send(v any, method, session string) {
 	}
 }
 
-// put queues a frame, spelled as the habits say.
+// put queues a frame, in the JSON spelling that the habits select.
 func (c *connection) put(frame []byte) {
 	if c.dress.spell != nil {
 		frame = c.dress.spell(frame)
@@ -85,7 +85,7 @@ func (c *connection) put(frame []byte) {
 	c.out.put(frame)
 }
 
-// emit queues a message that has passed the hooks.
+// emit queues a message after the hooks. It applies the changes of the habits.
 func (c *connection) emit(m Message) {
 	c.dress.out(m, func(m Message) { c.put(encode(m)) })
 }
@@ -94,8 +94,8 @@ func (c *connection) notify(method, session string, params any) {
 	c.send(outRequest{JSONRPC: "2.0", Method: method, Params: params}, method, session)
 }
 
-// respond answers a request of the editor and forgets it, so that it is answered
-// only once.
+// respond sends the response to a request from the editor. The request is then closed, so that it gets only one
+// response.
 func (c *connection) respond(r *request, result any, err *rpcError) {
 	c.mu.Lock()
 	if c.open[idKey(r.id)] == r {
@@ -111,7 +111,7 @@ func (c *connection) respond(r *request, result any, err *rpcError) {
 	c.send(outResponse{JSONRPC: "2.0", ID: r.id, Result: result, Error: err}, r.method, r.session)
 }
 
-// reject answers a line that is no valid request with an error; a nil id means null.
+// reject answers a line that is not a valid request with an error. A nil id is sent as null.
 func (c *connection) reject(id json.RawMessage, err *rpcError) {
 	if id == nil {
 		id = json.RawMessage("null")
@@ -119,7 +119,7 @@ func (c *connection) reject(id json.RawMessage, err *rpcError) {
 	c.send(outResponse{JSONRPC: "2.0", ID: id, Error: err}, "", "")
 }
 
-// accept remembers a request of the editor until it is answered.
+// accept registers a request from the editor as open until respond is called.
 func (c *connection) accept(m incoming) *request {
 	r := &request{id: m.id, method: m.method}
 	c.mu.Lock()
@@ -128,14 +128,14 @@ func (c *connection) accept(m incoming) *request {
 	return r
 }
 
-// cancelable sets the function that $/cancel_request for r calls.
+// cancelable sets the function to call when the editor cancels r by $/cancel_request.
 func (c *connection) cancelable(r *request, cancel func()) {
 	c.mu.Lock()
 	r.cancel = cancel
 	c.mu.Unlock()
 }
 
-// cancelRequest handles $/cancel_request of the editor.
+// cancelRequest handles $/cancel_request from the editor.
 func (c *connection) cancelRequest(id json.RawMessage) {
 	c.mu.Lock()
 	cancel := func() {}
@@ -146,7 +146,7 @@ func (c *connection) cancelRequest(id json.RawMessage) {
 	cancel()
 }
 
-// call is one request to the editor that has no answer yet.
+// call is a request to the editor that has no response yet.
 type call struct {
 	c       *connection
 	id      json.RawMessage
@@ -154,7 +154,7 @@ type call struct {
 	answer  chan incoming
 }
 
-// begin sends a request and returns without waiting.
+// begin sends a request and returns without waiting for the response.
 func (c *connection) begin(method, session string, params any) *call {
 	c.mu.Lock()
 	id := c.habits.RequestIDs.id(c.next)
@@ -166,8 +166,8 @@ func (c *connection) begin(method, session string, params any) *call {
 	return &call{c: c, id: id, session: session, answer: ch}
 }
 
-// await waits for the answer, or for the end of the context, and decodes the
-// result.
+// await waits for the response and decodes its result. It returns an error if ctx ends or the connection closes
+// first.
 func (k *call) await(ctx context.Context, result any) error {
 	var err error
 	select {
@@ -179,15 +179,15 @@ func (k *call) await(ctx context.Context, result any) error {
 		err = ctx.Err()
 	}
 	select {
-	case m := <-k.answer: // it had come, too
+	case m := <-k.answer: // the response has arrived as well
 		return decodeAnswer(m, result)
 	default:
 		return err
 	}
 }
 
-// awaitGrace gives an editor whose turn was cancelled some time to answer, as the
-// protocol demands, and then cancels the request.
+// awaitGrace waits for the response for the grace period, because an editor whose turn was cancelled must still
+// respond. After that, it cancels the request.
 func (k *call) awaitGrace(result any) error {
 	ctx, stop := context.WithTimeout(context.Background(), k.c.grace)
 	defer stop()
@@ -201,8 +201,7 @@ func (k *call) awaitGrace(result any) error {
 	return err
 }
 
-// call sends a request and waits for its answer. It sends nothing if the context
-// is already done.
+// call sends a request and waits for the response. It sends nothing if ctx has already ended.
 func (c *connection) call(ctx context.Context, method, session string, params, result any) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -210,9 +209,8 @@ func (c *connection) call(ctx context.Context, method, session string, params, r
 	return c.callEvenSo(ctx, method, session, params, result)
 }
 
-// callEvenSo is like call, but sends the request even if ctx is done. If ctx ends
-// before the response comes, it gives the editor the grace period to respond, and
-// then cancels the request.
+// callEvenSo is like call, but sends the request even if ctx has already ended. If ctx ends before the response
+// comes, it gives the editor the grace period to respond, and then cancels the request.
 func (c *connection) callEvenSo(ctx context.Context, method, session string, params, result any) error {
 	k := c.begin(method, session, params)
 	err := k.await(ctx, result)
@@ -222,7 +220,7 @@ func (c *connection) callEvenSo(ctx context.Context, method, session string, par
 	return err
 }
 
-// answered passes a response to its request. It ignores any other response.
+// answered passes a response to the request that it answers. It ignores a response to an unknown request.
 func (c *connection) answered(m incoming) {
 	key := idKey(m.id)
 	c.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// promptMessage turns the blocks of a prompt into one user message. Text, links
-// and embedded text become text; images and audio stay unchanged. If names is
-// set, an embedded file that equals the file on the disk is replaced by its path.
+// promptMessage converts the blocks of a prompt to one user message. Text, links and embedded text become text;
+// images and audio stay unchanged. If names is set, an embedded file is replaced by its path, provided that the file
+// on disk has the same text.
 func promptMessage(blocks []json.RawMessage, names bool) (ModelMessage, *rpcError) {
 	var parts []Part
 	for i, raw := range blocks {
@@ -68,8 +68,8 @@ func promptPart(raw json.RawMessage, names bool) (Part, *rpcError) {
 	return Part{}, badParams("no content block of type %q, or a field of it is missing", b.Type)
 }
 
-// onDisk returns the path of a file with the text of an embedded resource, "" if
-// there is none.
+// onDisk returns the path in the URI of an embedded resource, if the file there has the resource's text. Otherwise it
+// returns "".
 func onDisk(uri string, text *string) string {
 	path, ok := strings.CutPrefix(uri, "file://")
 	if !ok || text == nil {
@@ -81,8 +81,8 @@ func onDisk(uri string, text *string) string {
 	return path
 }
 
-// resourcePart returns an embedded resource for the model: images as images, text
-// as text, other bytes as base64.
+// resourcePart converts an embedded resource for the model: text and images keep their type, other bytes become
+// base64 text.
 func resourcePart(uri, mimeType string, content, blob *string) (Part, *rpcError) {
 	switch {
 	case content != nil:
@@ -103,7 +103,7 @@ func resourcePart(uri, mimeType string, content, blob *string) (Part, *rpcError)
 	return Part{Text: fmt.Sprintf("<resource uri=%q encoding=\"base64\">\n%s\n</resource>", uri, *blob)}, nil
 }
 
-// plainText returns the user's text, for titles and commands.
+// plainText returns the first non-empty text in a prompt, which is used for titles and commands; "" if there is none.
 func plainText(blocks []json.RawMessage) string {
 	for _, raw := range blocks {
 		var b struct{ Type, Text string }
@@ -114,7 +114,7 @@ func plainText(blocks []json.RawMessage) string {
 	return ""
 }
 
-// titleOf returns the first line of a prompt, cut to a length for lists.
+// titleOf returns the first line of a prompt, shortened to 60 characters.
 func titleOf(prompt string) string {
 	line, _, _ := strings.Cut(prompt, "\n")
 	if r := []rune(line); len(r) > 60 {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// inRoots returns the root of the session that contains a path.
+// inRoots returns the root directory of the session that contains a path, and the path relative to it. It returns an
+// error if no root contains the path.
 func (s *session) inRoots(path string) (root, rel string, err error) {
 	for _, r := range s.roots {
 		if rel, err := filepath.Rel(r, path); err == nil && filepath.IsLocal(rel) {
@@ -19,7 +20,8 @@ func (s *session) inRoots(path string) (root, rel string, err error) {
 	return "", "", fmt.Errorf("%s is outside the session's directories", path)
 }
 
-// onDisk calls do with the root of a path. No link leads outside of that root.
+// onDisk opens the root that contains a path and calls do with it. do cannot reach files outside of that root, even
+// through links.
 func (s *session) onDisk(path string, do func(root *os.Root, rel string) error) error {
 	dir, rel, err := s.inRoots(path)
 	if err != nil {
@@ -33,9 +35,9 @@ func (s *session) onDisk(path string, do func(root *os.Root, rel string) error) 
 	return do(root, rel)
 }
 
-// read gets a text file from the editor, which knows unsaved changes, or from the
-// disk if the editor offers no files. line counts from 1; line and limit of 0
-// mean the whole file.
+// read returns the text of a file. It asks the editor, which has unsaved changes, or reads the disk if the editor
+// does not support reading files. line is the first line, counted from 1, and limit the number of lines. If both are
+// 0, read returns the whole file.
 func (w *work) read(ctx context.Context, path string, line, limit int) (string, error) {
 	if _, _, err := w.s.inRoots(path); err != nil {
 		return "", err
@@ -54,8 +56,8 @@ func (w *work) read(ctx context.Context, path string, line, limit int) (string, 
 	return w.fetch(ctx, path, line, limit)
 }
 
-// pages gets a file, or limit lines of it from line on. It requests the lines
-// in several reads, each twice as long as the one before.
+// pages is like fetch, but requests the lines in several reads. Each read requests twice as many lines as the one
+// before.
 func (w *work) pages(ctx context.Context, path string, line, limit int) (string, error) {
 	var all strings.Builder
 	page := w.a.habits.Page
@@ -77,7 +79,7 @@ func (w *work) pages(ctx context.Context, path string, line, limit int) (string,
 	return all.String(), nil
 }
 
-// fetch sends one request for a file, or for a part of it.
+// fetch requests a file from the editor. line and limit select a part of the file; 0 omits the parameter.
 func (w *work) fetch(ctx context.Context, path string, line, limit int) (string, error) {
 	params := object{"sessionId": w.s.id, "path": path}
 	if line > 0 {
@@ -117,7 +119,7 @@ func (w *work) write(ctx context.Context, path, content string) error {
 			return err
 		}
 		if w.a.hooks.Anew {
-			_ = root.Remove(rel) // the file may not exist
+			_ = root.Remove(rel) // the file may not exist, which is fine
 		}
 		return root.WriteFile(rel, []byte(content), 0o644)
 	})
@@ -132,7 +134,7 @@ func (s *session) readDisk(path string) (content string, err error) {
 	return content, err
 }
 
-// lines returns limit lines of a text, from line on.
+// lines returns at most limit lines of a text, beginning with line, which counts from 1. A limit of 0 means all.
 func lines(content string, line, limit int) string {
 	if line <= 1 && limit <= 0 {
 		return content
@@ -145,15 +147,15 @@ func lines(content string, line, limit int) string {
 	return strings.Join(all, "")
 }
 
-// showPath sets the file that a call is about.
+// showPath sets the location of a tool call from its argument path.
 func showPath(w *work) {
 	if p := w.args.str("path"); p != "" {
 		w.locations = []location{{Path: w.s.absolute(p), Line: w.args.number("line")}}
 	}
 }
 
-// showWrite shows the change before the user is asked. It reads the former text
-// from the disk: a read through the editor is not allowed yet.
+// showWrite sets the diff that the user sees with the permission request. It reads the old text from the disk,
+// because the agent may not read through the editor before the user has allowed the call.
 func showWrite(w *work) {
 	if showPath(w); w.locations != nil {
 		w.content = diffContent(w.path(), w.s.before(w.path()), w.args.str("content"))
@@ -167,10 +169,10 @@ func showEdit(w *work) {
 	}
 }
 
-// path returns the file that the call is about.
+// path returns the path of the file that the tool call concerns.
 func (w *work) path() string { return w.locations[0].Path }
 
-// before returns the text of a file on the disk, nil if there is none.
+// before returns the text of a file on the disk, or nil if it cannot be read.
 func (s *session) before(path string) *string {
 	content, err := s.readDisk(path)
 	if err != nil {
@@ -254,8 +256,8 @@ func moveFile(_ context.Context, w *work) error {
 	})
 }
 
-// patchFile applies a patch: the lines that begin with a space or + replace those
-// that begin with a space or -.
+// patchFile applies a patch to a file. The patch's lines that begin with a space or - are the old text. The lines
+// that begin with a space or + are the new text, which replaces it.
 func patchFile(ctx context.Context, w *work) error {
 	path, before := w.path(), ""
 	if w.s.before(path) != nil {
@@ -284,7 +286,8 @@ func patchFile(ctx context.Context, w *work) error {
 	return nil
 }
 
-// lookUp reads files through the editor and ignores those that do not exist.
+// lookUp reads files through the editor, only for the sake of the requests: it ignores their contents and missing
+// files.
 func (a *agent) lookUp(ctx context.Context, s *session, files []string) {
 	if !a.capabilities().ReadTextFile {
 		return

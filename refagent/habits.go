@@ -10,161 +10,146 @@ import (
 	"time"
 )
 
-// Habits are the ways in which one correct agent differs from another. The zero
-// value is the reference agent. With any of the fields set, alone or together,
-// the agent stays correct. Package liberties names them.
+// Habits are options in which correct agents may differ. The zero value is the behaviour of the reference agent. Any
+// combination of fields may be set; the agent stays correct. Package liberties gives names to them.
 type Habits struct {
-	// Changes change messages, under one lock: messages of the agent after the
-	// hooks in this order, messages of the editor before the hooks in reverse
-	// order.
+	// Changes modify messages. Messages from the agent pass through Changes in this order, after the hooks. Messages
+	// from the editor pass through them in reverse order, before the hooks. One lock guards all calls.
 	Changes []Change `json:"-"`
-	// Spell returns a message as equivalent JSON in another spelling, on one
-	// line; nil changes nothing.
+	// Spell converts a message to equivalent JSON that is written differently, on one line. If nil, messages stay
+	// unchanged.
 	Spell func(frame []byte) []byte `json:"-"`
-	// RequestIDs are the ids of the agent's requests; nil: 1, 2, 3.
+	// RequestIDs determines the ids of the agent's requests; nil means 1, 2, 3.
 	RequestIDs *RequestIDs
 
-	// FormerTexts shows the model only the texts of earlier turns, without tool
-	// calls.
+	// FormerTexts sends the model only the texts of earlier turns, without their tool calls.
 	FormerTexts bool
-	// Without are the missing capabilities: load, list, resume, close, delete,
-	// directories, image, audio, embedded, http.
+	// Without lists capabilities that the agent lacks: load, list, resume, close, delete, directories, image, audio,
+	// embedded, http.
 	Without []string
-	// Logins are the ids of the offered authentication methods. LoginFirst
-	// requires a login before a session is made.
+	// Logins lists the ids of the offered authentication methods. LoginFirst requires a login before a session is
+	// created.
 	Logins     []string
 	LoginFirst bool
-	// Unadvertised leaves missing capabilities out, instead of saying false.
+	// Unadvertised omits missing capabilities instead of advertising false.
 	Unadvertised bool
 
-	// Modes are the modes of a session, in this order; nil: all. NoModes leaves a
-	// session without modes and without their option.
+	// Modes lists the modes of a session, in this order; nil means all. NoModes removes the modes and the
+	// configuration option for the mode.
 	Modes   []string
 	NoModes bool
-	// ModesOnly offers modes without their option, OptionsOnly the option without
-	// modes.
+	// ModesOnly offers the modes without the configuration option. OptionsOnly offers the option without the modes.
 	ModesOnly, OptionsOnly bool
-	// Settings are options in addition to those of the reference agent.
+	// Settings are configuration options in addition to those of the reference agent.
 	Settings []Setting
-	// GroupedOptions puts the values of selects into groups.
+	// GroupedOptions divides the values of select options into groups.
 	GroupedOptions bool
 
-	// Asks are the patterns of tools that need permission; nil: those of the
-	// reference agent. An empty list means no tool.
+	// Asks lists patterns for the tools that need permission. nil means the tools of the reference agent; an empty
+	// list means no tool.
 	Asks []string
-	// AskOrder is the order of a reply's permission requests. "first" asks for
-	// all calls before it runs one of them, "together" asks for all at the same
-	// time, "reversed" from the last to the first. "" asks for each before its
-	// call.
+	// AskOrder determines when the agent requests permission for the calls of a model's reply. "first": for all
+	// calls, before it runs any of them. "together": for all calls at the same time. "reversed": from the last call
+	// to the first. "": for each call right before it runs.
 	AskOrder string
-	// PerFile remembers an *_always answer only for the file it was given for.
+	// PerFile remembers an *_always answer only for the file to which it applied.
 	PerFile bool
-	// ExtraQuestion asks in each turn whether the agent may use tools at all.
+	// ExtraQuestion asks the user in each turn whether the agent may use tools at all.
 	ExtraQuestion bool
 	// RejectionEnds ends the turn when the user rejects a call.
 	RejectionEnds bool
-	// DismissalCancels treats the outcome cancelled of a permission as a cancel
-	// of its turn.
+	// DismissalCancels treats the outcome cancelled of a permission request as a cancel of the turn.
 	DismissalCancels bool
 
-	// Tools are the agent's own tools, in this order; nil: all.
+	// Tools lists the agent's tools, in this order; nil means all.
 	Tools []string
-	// Names maps names of tools to other names, Arguments names of their arguments.
+	// Names maps names of tools to other names. Arguments does the same for names of arguments.
 	Names, Arguments map[string]string
-	// PatchTool changes files by a patch instead of a pair of texts.
+	// PatchTool replaces the edit tool by one that takes a patch instead of the old and the new text.
 	PatchTool bool
-	// KeepsFiles does not overwrite files, KeepsFolders creates no folders,
-	// FinalNewline ends each file with a newline.
+	// KeepsFiles never overwrites an existing file. KeepsFolders never creates folders. FinalNewline ends each file
+	// with a newline.
 	KeepsFiles, KeepsFolders, FinalNewline bool
-	// ReadLimit is the size in bytes beyond which a file is not read; 0: no
-	// limit. With LimitIsResult such a call is completed, with the limit as its
-	// result.
+	// ReadLimit is the maximum size in bytes of a file that the agent reads; 0 means no limit. Reading a larger file
+	// fails. With LimitIsResult, the call completes instead, and its result mentions the limit.
 	ReadLimit     int
 	LimitIsResult bool
-	// NamesFiles gives the model the path of an embedded file instead of its
-	// text, if the file on the disk has the same text.
+	// NamesFiles sends the model the path of an embedded file instead of its text, if the file on disk has the same
+	// text.
 	NamesFiles bool
-	// ReadsDisk and WritesDisk use the disk directly, not the editor.
+	// ReadsDisk and WritesDisk access the disk directly instead of through the editor.
 	ReadsDisk, WritesDisk bool
-	// Whole always reads whole files. Page, if not 0, is the number of lines in
-	// the first read; each further read doubles it.
+	// Whole always reads complete files. Page, if not 0, reads a file in several parts: Page is the number of lines
+	// in the first, and each part has twice as many lines as the one before.
 	Whole bool
 	Page  int
 	// ReadsBefore reads a file before writing it.
 	ReadsBefore bool
-	// OwnShell runs commands without the editor. Polls asks for a terminal's
-	// output until its command ends, Kills kills a terminal before releasing it,
-	// Direct passes the command without a shell, Later releases the terminal
-	// while the turn goes on.
+	// OwnShell runs commands without the editor. Polls requests a terminal's output until the command ends. Kills
+	// kills the command before releasing the terminal. Direct runs the command without a shell. Later releases the
+	// terminal while the turn continues.
 	OwnShell, Polls, Kills, Direct, Later bool
-	// AtNew and AtPrompt are files that the agent reads through the editor after
-	// a session is set up, and at the beginning of each turn. A leading ~ is
-	// HOME.
+	// AtNew and AtPrompt list files that the agent reads through the editor: AtNew after a session is set up,
+	// AtPrompt at the beginning of each turn. A leading ~ means HOME.
 	AtNew, AtPrompt []string
 
-	// NoStream asks for whole replies instead of streams. TitleByModel adds a side
-	// request after the first turn, Asides before each turn, WarmUp when a session
-	// begins. Retries tries again after a 5xx.
+	// NoStream requests complete replies instead of streams. The next three add a side request to the model:
+	// TitleByModel after the first turn, Asides before each turn, WarmUp when a session begins. Retries repeats a
+	// model request after a status 5xx.
 	NoStream                     bool
 	TitleByModel, Asides, WarmUp bool
 	Retries                      bool
-	// Parallel runs the calls of one reply at the same time.
+	// Parallel runs the tool calls of a reply at the same time.
 	Parallel bool
-	// ErrorsEnd ends the turn when the editor answers a request with an error, and
-	// answers the prompt with that error.
+	// ErrorsEnd ends the turn when the editor answers a request with an error. The prompt then gets the same error.
 	ErrorsEnd bool
 
-	// Queues keeps a prompt waiting until the one before has ended.
+	// Queues makes a prompt wait until the prompt before it has ended.
 	Queues bool
-	// BusyCode, UnknownCode, ValueCode and EarlyCode are the error codes for a
-	// second prompt, an unknown session, an unknown mode or value, and a request
-	// before initialize; 0: those of the reference agent.
+	// BusyCode, UnknownCode, ValueCode and EarlyCode are the error codes for a second prompt, an unknown session, an
+	// unknown mode or value, and a request before initialize; 0 means the code of the reference agent.
 	BusyCode, UnknownCode, ValueCode, EarlyCode int
 	// Forgets does not store sessions.
 	Forgets bool
-	// ItemsFirst looks for the item to cancel before it looks for its session.
+	// ItemsFirst checks the item to cancel before it checks the item's session.
 	ItemsFirst bool
-	// Version is the only version of the protocol that the agent speaks; 0: both.
+	// Version is the only protocol version that the agent supports; 0 means both.
 	Version int
-	// Once refuses a second initialize.
+	// Once rejects a second initialize.
 	Once bool
 
-	// LeavesCalls makes a cancel leave running calls unchanged, CompletesCalls
-	// makes it complete them.
+	// LeavesCalls leaves running tool calls unchanged after a cancel. CompletesCalls marks them as completed.
 	LeavesCalls, CompletesCalls bool
 	// DeafToRequestCancels ignores $/cancel_request.
 	DeafToRequestCancels bool
-	// CancelDelay, StartDelay and EndDelay are waits before a cancelled turn
-	// ends, before the first line is read, and after the end of input.
+	// CancelDelay, StartDelay and EndDelay are delays: before a cancelled turn ends, before the first line is read,
+	// and after the end of input.
 	CancelDelay, StartDelay, EndDelay time.Duration
-	// TakeUpDelay is the wait before the agent starts work on a prompt or, in
-	// version 2, makes it part of the conversation.
+	// TakeUpDelay is the delay before the agent starts work on a prompt or, in version 2, adds the prompt to the
+	// conversation.
 	TakeUpDelay time.Duration
 
-	// Trims replays a text without white space around it, AsSent in its original
-	// pieces.
+	// Trims replays texts without white space around them. AsSent replays texts in the original chunks.
 	Trims, AsSent bool
-	// HidesEmpty lists no session without a prompt, OldestFirst reverses the
-	// order of the list, PageSize is the length of a page; 0: ten.
+	// HidesEmpty omits sessions without a prompt from the list of sessions. OldestFirst reverses the list. PageSize
+	// is the number of sessions on a page; 0 means ten.
 	HidesEmpty, OldestFirst bool
 	PageSize                int
-	// Untitled gives sessions no title.
+	// Untitled gives sessions no titles.
 	Untitled bool
 
-	// RealPaths resolves links in the paths of a session.
+	// RealPaths resolves links in the directories of a session.
 	RealPaths bool
-	// LateServers connects MCP servers in the first turn, EarlyServers before it
-	// answers the request that sets up a session.
+	// LateServers connects to MCP servers in the first turn. EarlyServers connects before responding to the request
+	// that sets up the session.
 	LateServers, EarlyServers bool
-	// Greeting and Notice are messages at the beginning and the end of a
-	// session's first turn; "": none.
+	// Greeting and Notice are messages at the beginning and the end of a session's first turn; "" means none.
 	Greeting, Notice string
-	// Noise is written to Log for each message of the editor.
+	// Noise is a text that the agent logs to stderr for each message from the editor; "" means none.
 	Noise string
 }
 
-// Setting is an additional option of a session: a select or, without values, a
-// boolean.
+// Setting is an additional configuration option: a select option or, without values, a boolean option.
 type Setting struct {
 	ID, Name, Category string
 	Values             []string // the first is the initial value
@@ -172,12 +157,12 @@ type Setting struct {
 
 func (h *Habits) lacks(capability string) bool { return slices.Contains(h.Without, capability) }
 
-// Change returns the messages to send instead of a message, nil to leave it. Out
-// changes messages of the agent, In messages to the agent.
+// Change replaces a message by a list of messages. Out applies to messages from the agent, In to messages to the
+// agent. A nil function changes nothing.
 type Change struct{ Out, In func(m Message) []Message }
 
-// RequestIDs makes From + Step*n the id of the n-th request. With a Form, the id
-// is a string in that format of package fmt.
+// RequestIDs determines the id of the n-th request: From + Step*n. If Form is set, the id is a string: the number in
+// this format of package fmt.
 type RequestIDs struct {
 	Form       string
 	From, Step int64
@@ -193,15 +178,14 @@ func (r *RequestIDs) id(n int64) json.RawMessage {
 	return json.RawMessage(strconv.FormatInt(n, 10))
 }
 
-// dress applies the habits that change messages.
+// dress applies the habits that modify messages.
 type dress struct {
 	mu      sync.Mutex
 	changes []Change
-	spell   func(frame []byte) []byte // may be nil
+	spell   func(frame []byte) []byte // habit Spell; may be nil
 }
 
-// out applies the changes to a message of the agent and calls pass with each
-// result.
+// out applies the changes to a message from the agent and calls pass with each resulting message.
 func (d *dress) out(m Message, pass func(Message)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -214,7 +198,7 @@ func (d *dress) out(m Message, pass func(Message)) {
 	}
 }
 
-// in applies the changes to a line of the editor and returns the resulting lines.
+// in applies the changes to a line from the editor and returns the resulting lines.
 func (d *dress) in(line []byte) (lines [][]byte) {
 	var m Message
 	if len(d.changes) > 0 {
@@ -226,7 +210,7 @@ func (d *dress) in(line []byte) (lines [][]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	list := []Message{m}
-	for _, c := range slices.Backward(d.changes) { // the last change on the way out is the first on the way in
+	for _, c := range slices.Backward(d.changes) { // the last change of out is the first of in
 		list = through(list, c.In)
 	}
 	for _, m := range list {

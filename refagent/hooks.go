@@ -10,39 +10,35 @@ import (
 	"github.com/acp-test/acp-test/refagent/mutation"
 )
 
-// Hooks are the places where a fault changes the agent. Every function is
-// optional; without any of them the agent is correct. They may be called from
-// several goroutines. Receive runs on the loop that reads input. Send runs where
-// the message was made, sometimes under the session's lock, so a Send hook must
-// use Port.After in order to Deliver.
+// Hooks contains functions by which a fault changes the agent. Every function is optional; without any of them the
+// agent is correct. The functions may be called from several goroutines. Receive runs in the loop that reads the
+// input. Send runs where the message is created, sometimes while the session is locked. A Send hook that calls
+// Port.Deliver must therefore do so through Port.After.
 type Hooks struct {
 	// Start runs once before the first line is read.
 	Start func(p *Port)
-	// Receive gets every line of the editor before the agent, and passes it on
-	// with Port.Deliver.
+	// Receive gets every line from the editor before the agent does. It passes the line on with Port.Deliver.
 	Receive func(p *Port, line []byte)
-	// Send gets every message of the agent before the output, and passes it on
-	// with Port.Emit.
+	// Send gets every message from the agent before it is written. It passes the message on with Port.Emit.
 	Send func(p *Port, f Frame)
-	// End runs when the input has ended and all turns are over, before Run
-	// returns. Blocking it keeps the agent alive; ctx ends with Run's.
+	// End runs after the input and all turns have ended, before Run returns. The agent stays alive while End blocks.
+	// ctx ends when the context of Run does.
 	End func(ctx context.Context)
 
-	// Cwd changes the directory a session works in.
+	// Cwd changes the working directory of a session.
 	Cwd func(cwd string) string
-	// Relative changes the directory against which a relative path of the model
-	// is resolved.
+	// Relative changes the directory against which relative paths from the model are resolved.
 	Relative func(cwd string) string
-	// TurnStart runs in the turn before its first model request.
+	// TurnStart runs at the start of a turn, before its first model request.
 	TurnStart func(ctx context.Context, session string)
-	// Busy decides whether a prompt is refused because another prompt runs.
+	// Busy decides whether a prompt is rejected because another prompt is running. busy is the correct decision.
 	Busy func(session string, busy bool) bool
-	// Stop changes how a turn ends: with a stop reason or with an error.
+	// Stop changes how a turn ends: the stop reason, or the error.
 	Stop func(session, reason string, err error) (string, error)
 
-	// Mode changes the mode that decides whether a tool call needs permission.
+	// Mode changes the mode by which the agent decides whether a tool call needs permission.
 	Mode func(session, mode string) string
-	// Command may change a command before the agent itself starts it.
+	// Command may change a command that the agent is about to start itself.
 	Command func(*exec.Cmd)
 
 	// Offer returns the names of the MCP tools that a turn offers to the model, out
@@ -56,31 +52,32 @@ type Hooks struct {
 
 	// Request may change the messages of a model request.
 	Request func(session string, messages []ModelMessage) []ModelMessage
-	// Persist may change a line of the session's log, or drop it with nil.
+	// Persist may change a line of the session's log before it is stored; nil drops the line.
 	Persist func(session string, line []byte) []byte
 	// Restore may change the lines read from a session's log.
 	Restore func(session string, lines [][]byte) [][]byte
-	// Keep makes session/delete leave the session's log in place.
+	// Keep makes session/delete keep the session's log.
 	Keep bool
-	// Anew makes the agent write files itself, each as a new file that replaces the old one.
+	// Anew makes the agent write files itself instead of through the editor, each as a new file that replaces the old
+	// one.
 	Anew bool
 }
 
-// ClientCapabilities are the editor's capabilities as the agent read them.
+// ClientCapabilities contains the editor's capabilities that the agent uses.
 type ClientCapabilities struct {
 	ReadTextFile, WriteTextFile, Terminal, BooleanOptions bool
 
 	ElicitForm, ElicitURL, Subagents, Notices, Compaction bool
 }
 
-// Message is one JSON-RPC message, decoded; numbers are json.Number.
+// Message is a decoded JSON-RPC message. Its numbers are of type json.Number.
 type Message = mutation.Message
 
 // Frame is a message on its way to the editor.
 type Frame struct {
 	Message Message
-	Method  string // of a response: the method of the request it answers
-	Session string // "" if it concerns none
+	Method  string // in a response: the method of the answered request
+	Session string // "" if it concerns no session
 }
 
 // IsResponse reports whether the frame answers a request of the editor.
@@ -89,36 +86,35 @@ func (f Frame) IsResponse() bool { _, ok := f.Message["method"]; return !ok }
 // Update returns the update of a session/update and its tag, or nil and "".
 func (f Frame) Update() (update object, tag string) { return f.Message.Update() }
 
-// Port gives a hook access to both sides of the agent.
+// Port gives a hook access to both directions of the connection.
 type Port struct {
-	// Emit writes a message to the editor, past the Send hook.
+	// Emit writes a message to the editor without calling the Send hook.
 	Emit func(m Message)
-	// Deliver hands a line to the agent as if the editor had sent it.
+	// Deliver passes a line to the agent as if the editor had sent it.
 	Deliver func(line []byte)
-	// Exit ends the agent at once, as a crash would: it writes queued frames,
-	// does nothing else, and Run returns an error.
+	// Exit ends the agent at once, as a crash would. Only frames that are already queued are written. Run returns an
+	// error.
 	Exit func()
 
 	out *outbox
 	ctx context.Context
 
 	mu    sync.Mutex
-	ended bool // guarded by mu: After runs nothing any more
+	ended bool // guarded by mu: After no longer runs functions
 	tasks sync.WaitGroup
 }
 
-// Write writes bytes unchanged to the output.
+// Write writes bytes to the output without changing them.
 func (p *Port) Write(raw []byte) { p.out.put(bytes.Clone(raw)) }
 
-// Queued returns how many bytes the editor has not read yet.
+// Queued returns the number of queued bytes that the editor has not read yet.
 func (p *Port) Queued() int {
 	p.out.mu.Lock()
 	defer p.out.mu.Unlock()
 	return p.out.bytes
 }
 
-// After calls f in a new goroutine once d has passed. At its end, the agent
-// waits a limited time for f.
+// After calls f in a new goroutine after the duration d. When the agent ends, it waits for f for a limited time.
 func (p *Port) After(d time.Duration, f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +130,7 @@ func (p *Port) After(d time.Duration, f func()) {
 	})
 }
 
-// finish waits for the goroutines of After.
+// finish waits for the functions passed to After.
 func (p *Port) finish() {
 	p.mu.Lock()
 	p.ended = true
@@ -142,5 +138,5 @@ func (p *Port) finish() {
 	p.tasks.Wait()
 }
 
-// Decode reads a line as a message; nil if it is not one.
+// Decode parses a line as a message. It returns nil if the line is not a message.
 func Decode(line []byte) Message { return mutation.Decode(line) }

@@ -39,21 +39,20 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// begun records the version and the editor's capabilities that initialize has agreed on.
+// begun records the result of initialize: the protocol version and the editor's capabilities.
 func (a *agent) begun(version int, client ClientCapabilities) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.initialized, a.version, a.client = true, version, client
 }
 
-// agentInfo returns the agent's name, in the form of both versions.
+// agentInfo returns the agent's name and version, in the form that both protocol versions use.
 func agentInfo() object {
 	return object{"name": "acp-test-refagent", "title": "acp-test reference agent", "version": Version}
 }
 
-// able returns an object with an empty object for each of the capabilities that
-// the agent has. A capability is its name in the protocol, with a colon and the
-// name in Habits if that differs.
+// able returns an object that has a member {} for each of the capabilities that the agent has. A capability is
+// written as its name in the protocol. If its name in Habits.Without differs, that name follows after a colon.
 func (a *agent) able(capabilities ...string) object {
 	all := object{}
 	for _, c := range capabilities {
@@ -65,7 +64,7 @@ func (a *agent) able(capabilities ...string) object {
 	return all
 }
 
-// advertised returns the agent's capabilities.
+// advertised returns the agent's capabilities for the initialize result.
 func (a *agent) advertised() object {
 	all := object{
 		"loadSession": !a.habits.lacks("load"),
@@ -82,8 +81,8 @@ func (a *agent) advertised() object {
 	return all
 }
 
-// extend adds the capabilities that both versions have: those of the agent to
-// all, those of its sessions to sessions.
+// extend adds the capabilities that both protocol versions have: those of the agent to all, those of sessions to
+// sessions.
 func (a *agent) extend(all, sessions object) {
 	if a.forks() {
 		sessions["fork"] = object{}
@@ -96,7 +95,7 @@ func (a *agent) extend(all, sessions object) {
 	}
 }
 
-// prune removes capabilities that are false or empty.
+// prune removes capabilities that are false or empty objects.
 func prune(o object) {
 	for key, v := range o {
 		inner, nested := v.(object)
@@ -107,11 +106,11 @@ func prune(o object) {
 	}
 }
 
-// clientCapabilities reads the editor's capabilities. A member that is absent,
-// null or of another type counts as not supported.
+// clientCapabilities reads the editor's capabilities. A member that is missing, null or of another type counts as not
+// supported.
 func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 	var all object
-	_ = json.Unmarshal(raw, &all) // malformed JSON means that nothing is supported
+	_ = json.Unmarshal(raw, &all) // invalid JSON means that nothing is supported
 	at := func(path ...string) any {
 		var v any = all
 		for _, key := range path {
@@ -134,10 +133,10 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 	}
 }
 
-// authMethod is the id of the one method that EnvAuth enables.
+// authMethod is the id of the authentication method that EnvAuth enables.
 const authMethod = "agent"
 
-// logins returns the ids of the authentication methods.
+// logins returns the ids of the authentication methods that the agent offers.
 func (a *agent) logins() []string {
 	if len(a.habits.Logins) == 0 && a.options.Getenv(EnvAuth) == authMethod {
 		return []string{authMethod}
@@ -156,7 +155,7 @@ func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
 	return a.logged(r, true)
 }
 
-// logged answers a login (in is true) or a logout.
+// logged records and answers a login (in is true) or a logout (in is false).
 func (a *agent) logged(r *request, in bool) *rpcError {
 	a.mu.Lock()
 	a.authenticated = in

@@ -9,59 +9,58 @@ import (
 	"slices"
 )
 
-// Event is an event of a stream as it arrived.
+// Event is one event of a stream.
 type Event struct {
 	Data []byte
-	// Size is the length of the data on the wire if not all of it was kept, else 0.
+	// Size is the length of the received data in bytes, if Data contains only a part of it; else 0.
 	Size int
-	// ID is the latest id of the stream.
+	// ID is the value of the stream's latest id field.
 	ID string
 }
 
-// Framing describes the form of a stream, apart from the content of its events.
+// Framing describes how a stream is encoded. It does not contain the content of the events.
 type Framing struct {
-	// Bytes is the length of the stream, Events the number of its events.
+	// Bytes is the length of the stream so far, Events the number of events in it.
 	Bytes  int `json:"bytes"`
 	Events int `json:"events"`
-	// Returns counts the lines that ended with a carriage return, Comments the
-	// lines that began with a colon.
+	// Returns is the number of lines that ended with a carriage return. Comments is the number of lines that began
+	// with a colon.
 	Returns  int `json:"carriageReturns,omitempty"`
 	Comments int `json:"comments,omitempty"`
-	// Fields are the names of fields other than data, up to a limit.
+	// Fields contains the names of fields other than data, at most mostFields of them.
 	Fields []string `json:"fields,omitempty"`
-	// Mark says that the stream began with a byte order mark. Unterminated says
-	// that no empty line followed the last event.
+	// Mark is true if the stream began with a byte order mark. Unterminated is true if no empty line followed the
+	// last event.
 	Mark         bool `json:"byteOrderMark,omitempty"`
 	Unterminated bool `json:"unterminated,omitempty"`
-	// Tail describes the incomplete part at the end of a stream in the binary form.
+	// Tail describes the incomplete part at the end of a stream in the binary form; "" if there is none.
 	Tail string `json:"tail,omitempty"`
 }
 
 const (
-	// MaxEvent is the maximum number of bytes kept of an event.
+	// MaxEvent is the maximum number of bytes that are kept of an event's data.
 	MaxEvent = 16 << 20
 	// mostFields is the maximum number of field names that are kept.
 	mostFields = 16
 )
 
-// Reader reads a stream of server-sent events, line by line, in bounded memory. A
-// line ends with CR, LF or CRLF, as the standard of the format says.
+// Reader reads a stream of server-sent events, line by line, in bounded memory. A line ends with CR, LF or CRLF, as
+// in the HTML standard's definition of event streams.
 type Reader struct {
 	in      *bufio.Reader
 	framing Framing
 	data    []byte
-	size    int    // of the data, kept or not
-	id      string // the latest
-	some    bool   // a data line was read
+	size    int    // length of the data, kept or not
+	id      string // the stream's latest id
+	some    bool   // the current event has a data line
 	begun   bool
-	skip    bool // the last byte was a CR: skip an LF after it
+	skip    bool // the last byte was a CR, so a following LF belongs to it
 }
 
-// NewReader returns a Reader of in.
 func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, 32<<10)} }
 
-// Next returns the next event. After the last one it returns io.EOF, or the error
-// that cut the stream. It drops an event without an empty line after it.
+// Next returns the next event. After the last event it returns io.EOF, or the error that ended the stream. An event
+// that no empty line follows is dropped.
 func (s *Reader) Next() (Event, error) {
 	for {
 		e, complete, err := s.Step()
@@ -74,8 +73,9 @@ func (s *Reader) Next() (Event, error) {
 	}
 }
 
-// Step reads a line, or the LF of a CRLF whose CR ended a line. It returns an
-// event without an empty line after it together with the error.
+// Step reads one line, or only the LF of a CRLF whose CR ended the previous line. It returns an event and true if the
+// line completed the event. If the stream ends before the empty line after an event, Step returns the incomplete
+// event together with the error.
 func (s *Reader) Step() (Event, bool, error) {
 	if s.skip {
 		if next, err := s.in.Peek(1); err == nil && next[0] == '\n' {
@@ -94,10 +94,10 @@ func (s *Reader) Step() (Event, bool, error) {
 	return Event{}, false, err
 }
 
-// Within reports whether an event has begun but not ended.
+// Within reports whether an event has begun and is not complete yet.
 func (s *Reader) Within() bool { return s.some }
 
-// Shows returns the stream's content so far other than its events.
+// Shows returns the framing of the stream read so far.
 func (s *Reader) Shows() *Framing { return &s.framing }
 
 func (s *Reader) take() Event {
@@ -110,7 +110,7 @@ func (s *Reader) take() Event {
 	return p
 }
 
-// line reads one line and applies its field.
+// line reads one line and applies its field. empty is true for an empty line.
 func (s *Reader) line() (empty bool, err error) {
 	var l field
 	for {
@@ -120,7 +120,7 @@ func (s *Reader) line() (empty bool, err error) {
 				return false, err
 			}
 			s.close(&l)
-			return false, nil // the error comes again
+			return false, nil // the next read returns the error again
 		}
 		if n := s.in.Buffered(); n > 1 {
 			chunk, _ = s.in.Peek(n)
@@ -161,17 +161,17 @@ func (s *Reader) read(n int) {
 	k, err := s.in.Discard(n)
 	s.framing.Bytes += k
 	if err != nil && !errors.Is(err, io.EOF) {
-		return // discarding peeked bytes cannot fail
+		return // cannot happen: peeked bytes can be discarded
 	}
 }
 
-// field is a line that is being read: its name up to a colon, then its value.
+// field is the line that is being read. It consists of a name and, after a colon, a value.
 type field struct {
 	name   []byte
 	colon  bool
-	spaced bool // the blank after the colon was handled
+	spaced bool // the space after the colon was skipped
 	length int
-	data   bool // it is data, and its value goes to the event
+	data   bool // the name is "data", so the value belongs to the event
 	id     []byte
 }
 
@@ -180,7 +180,7 @@ const (
 	longestID   = 1024
 )
 
-// add adds bytes to a line.
+// add adds the next bytes of a line to the field.
 func (s *Reader) add(l *field, more []byte) {
 	l.length += len(more)
 	if !l.colon {
@@ -209,7 +209,7 @@ func (s *Reader) add(l *field, more []byte) {
 	s.data = append(s.data, more[:max(0, min(len(more), MaxEvent-len(s.data)))]...)
 }
 
-// named begins the value of a field.
+// named is called when the name of a field is complete. For a data field, it starts a new line of the event's data.
 func (s *Reader) named(l *field) {
 	l.data = string(l.name) == "data"
 	if l.data && s.some {
@@ -219,7 +219,7 @@ func (s *Reader) named(l *field) {
 	s.some = s.some || l.data
 }
 
-// close ends a line.
+// close is called at the end of a line and applies the complete field.
 func (s *Reader) close(l *field) {
 	switch {
 	case l.length == 0 || l.data:

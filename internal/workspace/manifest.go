@@ -19,32 +19,31 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 )
 
-// Manifest says where an agent runs and which files are there at its start, for a
-// replay.
+// Manifest describes, for a replay, where an agent runs and which files exist when it starts.
 type Manifest struct {
 	Work string `json:"work"`
 	Home string `json:"home,omitempty"`
 	Temp string `json:"temp,omitempty"`
-	// Listed says that the files were listed.
+	// Listed is true if Files and HomeFiles were listed.
 	Listed bool `json:"listed,omitempty"`
-	// Files and HomeFiles are the files in Work and Home, by names with slashes.
+	// Files and HomeFiles are the files in Work and Home, with slash-separated paths.
 	Files     []Listed `json:"files,omitempty"`
 	HomeFiles []Listed `json:"homeFiles,omitempty"`
-	// Env are the names of the agent's environment variables. Set are those, with
-	// their values, that belong to the session and not to the user's machine.
+	// Env contains the names of the agent's environment variables. Set contains, with their values, the variables
+	// that belong to the session and not to the user's machine.
 	Env []string          `json:"env,omitempty"`
 	Set map[string]string `json:"set,omitempty"`
-	// Model says that the recording has the agent's requests to the model.
+	// Model is true if the recording contains the agent's requests to the model.
 	Model bool `json:"model,omitempty"`
 	// Chance is true if the agent's messages are partly random: the scenario says
 	// "golden off".
 	Chance bool `json:"chance,omitempty"`
-	// Cut says why the list is incomplete, "" if it is complete.
+	// Cut is the reason why the list of files is incomplete; "" if it is complete.
 	Cut string `json:"cut,omitempty"`
 }
 
-// Listed is a file of a manifest. If it has neither Text, Base64 nor Link, its
-// content was left out, for the reason in Left.
+// Listed is a file of a manifest. Its content is in Text, Base64 or Link. If none of them is set, the content was
+// left out, and Left is the reason.
 type Listed struct {
 	Path   string  `json:"path"`
 	Text   *string `json:"text,omitempty"`
@@ -54,30 +53,30 @@ type Listed struct {
 	Size   int64   `json:"size,omitempty"`
 	SHA256 string  `json:"sha256,omitempty"`
 	Left   string  `json:"left,omitempty"`
-	// Profile says that the file comes from the agent's profile.
+	// Profile is true if the file comes from the agent's profile.
 	Profile bool `json:"profile,omitempty"`
 }
 
-// Limits are the maximum bytes of one file's content, the maximum bytes of all
-// contents, and the maximum number of files.
+// Limits limits a list of files: Text is the maximum number of bytes of one file's content, Texts of all contents
+// together. Files is the maximum number of files.
 type Limits struct{ Text, Texts, Files int }
 
-// Whole is for a list that a replay needs. Brief is for a scripted agent, which
-// reads none of the files.
+// Whole is for a list from which a replay restores the files. Brief is for a scripted agent, which does not read the
+// files.
 var (
 	Whole = Limits{512 << 10, 2 << 20, 2000}
 	Brief = Limits{shown, 256 << 10, 500}
 )
 
-// private matches names of files that mostly hold secrets.
+// private matches names of files that usually contain secrets.
 var private = lazy.Regexp(`(?i)^(\.env(\..*)?|.*\.(pem|key|p12|pfx|kdbx)|id_(rsa|dsa|ecdsa|ed25519)|` +
 	`\.netrc|\.npmrc|\.pypirc|credentials(\.json)?)$`)
 
-// Private reports whether a file has a name that is usual for secrets.
+// Private reports whether a file has a name that is usual for files with secrets.
 func Private(name string) bool { return private().MatchString(path.Base(name)) }
 
-// List lists the files of the directory sub of a root, without .git and installed
-// packages. cut says why the list is incomplete.
+// List lists the files of the directory sub of a root, without .git and installed packages. cut is the reason why the
+// list is incomplete, or "".
 func List(ctx context.Context, root *confined.Root, sub string, most Limits) (files []Listed, cut string) {
 	texts := 0
 	err := walk(ctx, root, sub, func(ctx context.Context, rel string, d fs.DirEntry) error {
@@ -105,7 +104,7 @@ func List(ctx context.Context, root *confined.Root, sub string, most Limits) (fi
 	return files, cut
 }
 
-// read sets the content of a file. It returns only the error of ctx.
+// read sets the content of a file, or the reason why it is left out. Its only error is the end of ctx.
 func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d fs.DirEntry, most Limits,
 	texts *int) error {
 	if !d.Type().IsRegular() {
@@ -151,15 +150,15 @@ func (f *Listed) read(ctx context.Context, root *confined.Root, name string, d f
 	return nil
 }
 
-// Git reports whether a file is one of a Git repository's own, whose settings
-// name programs. List leaves them out.
+// Git reports whether a path is inside a .git folder. List leaves these files out, because the settings in them can
+// name programs to run.
 func Git(name string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(name, func(c rune) bool { return c == '/' || c == '\\' }),
 		func(part string) bool { return strings.EqualFold(strings.TrimRight(part, ". "), ".git") })
 }
 
-// Restore writes listed files below dir. It returns sentences about files with
-// unknown content, and about links that lead out of dir, which it does not make.
+// Restore writes listed files below dir. It cannot restore files whose content is unknown, and does not create links
+// that lead out of dir or files in .git. lacking has a sentence about each file that it left out.
 func Restore(dir string, files []Listed) (lacking []string, err error) {
 	contents, links := map[string][]byte{}, []Listed{}
 	for _, f := range files {
@@ -197,8 +196,8 @@ func Restore(dir string, files []Listed) (lacking []string, err error) {
 	return lacking, nil
 }
 
-// link makes a link that stays below a root. It cleans the target, because a
-// detour may lead elsewhere once a folder on the way has become a link.
+// link creates a link if its target is below the root, and reports whether it did. It requires that the target is a
+// clean path, without detours such as a/../b: these would lead elsewhere if a became a link.
 func link(root *confined.Root, f Listed) (made bool, err error) {
 	target, name := filepath.FromSlash(f.Link), filepath.FromSlash(f.Path)
 	if filepath.IsAbs(target) || filepath.Clean(target) != target || !filepath.IsLocal(name) ||

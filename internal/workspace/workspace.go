@@ -1,4 +1,5 @@
-// Package workspace finds the changes in a directory.
+// Package workspace records the files of an agent's workspace, finds changes between two records, and creates the
+// directories of a run.
 package workspace
 
 import (
@@ -23,32 +24,32 @@ import (
 	"github.com/acp-test/acp-test/internal/confined"
 )
 
-// Snapshot is the content of a directory, without .git, by relative path.
+// Snapshot records the content of a directory, except .git.
 type Snapshot struct {
 	files map[string]file
-	// Cut says why the snapshot is incomplete, "" if it is complete.
+	// Cut is the reason why the snapshot is incomplete; "" if it is complete.
 	Cut string
 }
 
-// file is the content of a small text file, the size and hash of another file, or
-// the target of a link. Files with the same sum have the same content. runs says
-// that its owner may execute it.
+// file records one file. text describes the file to people: the content of a small text file, the size and hash of
+// other files, or the target of a link. Files with equal sums have equal contents. runs is true if the file's owner
+// may execute it.
 type file struct {
 	text, sum string
 	runs      bool
 }
 
 const (
-	shown    = 64 << 10  // up to this size a file's text is kept
-	allShown = 64 << 20  // the texts of one snapshot; others have their hash
-	largest  = 256 << 20 // a larger file is not read
-	entries  = 100_000   // of one snapshot
-	deepest  = 100       // directories in each other
+	shown    = 64 << 10  // a file's text is kept up to this size
+	allShown = 64 << 20  // total size of the texts in one snapshot; other files have hashes
+	largest  = 256 << 20 // larger files are not read
+	entries  = 100_000   // maximum number of entries in one snapshot
+	deepest  = 100       // maximum nesting of directories
 	longest  = 10 * time.Second
 )
 
-// Take reads the directory sub of a root without following links. It notes an
-// unreadable file, and stops if the directory would take too long.
+// Take reads the directory sub of a root without following links. An unreadable file is recorded as such. If the
+// directory is too large or reading takes too long, Take stops and sets Cut.
 func Take(ctx context.Context, root *confined.Root, sub string) (Snapshot, error) {
 	s := Snapshot{files: map[string]file{}}
 	texts := 0
@@ -72,13 +73,13 @@ func Take(ctx context.Context, root *confined.Root, sub string) (Snapshot, error
 	return s, err
 }
 
-// cutError says why a walk ended early.
+// cutError is the reason why a walk ended early.
 type cutError struct{ why string }
 
 func (e *cutError) Error() string { return e.why }
 
-// walk visits everything below the directory sub of a root, without .git and in
-// the order of names. It returns a *cutError if it ends early.
+// walk visits everything below the directory sub of a root, except .git, sorted by name. It returns a *cutError if
+// the directory is too large or reading takes too long.
 func walk(ctx context.Context, root *confined.Root, sub string,
 	visit func(ctx context.Context, rel string, d fs.DirEntry) error) error {
 	late := &cutError{fmt.Sprintf("reading it takes longer than %v", longest)}
@@ -101,7 +102,7 @@ func walk(ctx context.Context, root *confined.Root, sub string,
 		case len(list) > left:
 			return &cutError{fmt.Sprintf("there are more than %d files", entries)}
 		}
-		// Ignore the error of a directory that is unreadable or was removed meanwhile.
+		// Ignore errors of a directory that is unreadable or has been removed.
 		left -= len(list)
 		slices.SortFunc(list, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 		for _, d := range list {
@@ -125,7 +126,7 @@ func walk(ctx context.Context, root *confined.Root, sub string,
 	return dir(".", 0)
 }
 
-// content returns the content of one file. The error is the end of ctx.
+// content records one file. Its only error is the end of ctx.
 func content(ctx context.Context, root *confined.Root, name string, mode fs.FileMode) (file, error) {
 	same := func(text string) file { return file{text: text, sum: text} }
 	switch {
@@ -149,7 +150,7 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 			return file{}, err
 		}
 		sum := sha256.New()
-		_, _ = sum.Write(head) // a hash takes everything
+		_, _ = sum.Write(head) // writing to a hash cannot fail
 		rest, err := io.Copy(sum, io.LimitReader(in, largest))
 		if err != nil {
 			return file{}, err
@@ -157,7 +158,7 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 		size := int64(len(head)) + rest
 		read := same(sized(size, sum) + "\n")
 		if n := confined.Links(info); n > 1 {
-			// A hard link may point to any file of the user, so its text is not shown.
+			// A hard link may lead to any file of the user, so do not show its text.
 			read.text = fmt.Sprintf("hard link, one of %d names of a file: %s", n, read.sum)
 		} else if size <= shown && utf8.Valid(head) {
 			read.text = string(head)
@@ -174,10 +175,10 @@ func content(ctx context.Context, root *confined.Root, name string, mode fs.File
 	return f, nil
 }
 
-// Sum returns the value of Change.Is for a file with this content.
+// Sum returns the value that Change.Is has for a file with this content.
 func Sum(content []byte) string {
 	sum := sha256.New()
-	_, _ = sum.Write(content) // a hash takes everything
+	_, _ = sum.Write(content) // writing to a hash cannot fail
 	return sized(int64(len(content)), sum)
 }
 
@@ -187,18 +188,18 @@ func sized(size int64, sum hash.Hash) string {
 
 // Change is one file that differs between two snapshots.
 type Change struct {
-	What          string // "new file", "changed" or "deleted"
+	What          string // one of "new file", "changed", "deleted"
 	Path          string
 	Before, After string
-	// Is is the size and hash of the present file, or another note; "" if it was
-	// deleted.
+	// Is is the size and hash of the file after the change, or another description of it; "" if the file was deleted.
 	Is string
-	// Mode says whether it can be executed, if that changed: "can be executed" or "cannot be executed".
+	// Mode says whether the file can now be executed: "can be executed" or "cannot be executed". It is "" if that did
+	// not change.
 	Mode string
 }
 
-// Changes lists the differences from s to after, by path. If one snapshot is cut,
-// it ignores files that only the other one has.
+// Changes lists the differences from s to after, by path. If one snapshot is incomplete, files that are only in the
+// other snapshot are ignored.
 func (s Snapshot) Changes(after Snapshot) []Change {
 	all := maps.Clone(s.files)
 	maps.Copy(all, after.files)
@@ -223,9 +224,8 @@ func (s Snapshot) Changes(after Snapshot) []Change {
 	return changes
 }
 
-// Copy copies everything below a root to the new directory to: directories,
-// links, and regular files that are not too large. The error names the files that
-// were left out.
+// Copy copies everything below a root to the new directory to: directories, links, and regular files that are not too
+// large. If it leaves files out, it returns an error that names them.
 func Copy(ctx context.Context, root *confined.Root, to string) error {
 	if err := os.MkdirAll(to, 0o777); err != nil {
 		return err
@@ -262,9 +262,8 @@ func Copy(ctx context.Context, root *confined.Root, to string) error {
 	return errors.Join(append(missing, err)...)
 }
 
-// Read returns the regular files below the directory sub of a root, by names with
-// slashes. It returns an error for more than most files, or more than limit bytes
-// in all.
+// Read returns the regular files below the directory sub of a root, by slash-separated path. It returns an error if
+// there are more than most files, or more than limit bytes in total.
 func Read(ctx context.Context, root *confined.Root, sub string, most int, limit int64) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	left := limit
@@ -285,14 +284,14 @@ func Read(ctx context.Context, root *confined.Root, sub string, most int, limit 
 	return files, err
 }
 
-// Dirs are the directories of one run, outside any repository: the agent's
-// workspace, its HOME and its temporary files, below Root.
+// Dirs contains the paths of a run's directories: below Root, the agent's workspace Work, its HOME, and Temp for its
+// temporary files. They are outside any repository.
 type Dirs struct {
 	Root, Work, Home, Temp string
 }
 
-// MakeDirs creates the directories of a run in root, which must exist. It
-// resolves links in root, since agents report resolved paths.
+// MakeDirs creates the directories of a run in root, which must exist. It resolves links in root, because agents
+// report resolved paths.
 func MakeDirs(root string) (*Dirs, error) {
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
@@ -307,8 +306,8 @@ func MakeDirs(root string) (*Dirs, error) {
 	return d, nil
 }
 
-// Write writes files below dir. No name or link may lead out of dir. A file that
-// begins with #! is made executable.
+// Write writes files below dir. files maps slash-separated paths to contents. Write returns an error if a path or a
+// link leads out of dir. It makes a file executable if the content begins with #!.
 func Write(dir string, files map[string][]byte) error {
 	root, err := confined.Open(dir)
 	if err != nil {
@@ -318,7 +317,7 @@ func Write(dir string, files map[string][]byte) error {
 	return WriteIn(root, ".", files)
 }
 
-// WriteIn writes files below the directory sub of a root, as Write does.
+// WriteIn is like Write, but writes below the directory sub of a root.
 func WriteIn(root *confined.Root, sub string, files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		mode := fs.FileMode(0o644)

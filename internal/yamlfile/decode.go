@@ -11,19 +11,18 @@ import (
 	"github.com/acp-test/acp-test/mistake"
 )
 
-// Decoder is a type that decodes itself from a node. what names the value in
-// messages.
+// Decoder is a type that decodes itself from a node. what is the name of the value in messages.
 type Decoder interface {
 	DecodeYAML(n *Node, what string)
 }
 
-// Decode decodes a node strictly: unknown keys of a struct and values of the
-// wrong kind are mistakes. Fields are named by their yaml tags; fields without
-// one are ignored. what names the value in messages, and prefix begins the names
-// of its members. On a mistake it panics; mistake.Catch turns that into an error.
+// Decode decodes a node strictly: unknown keys of a struct and values of the wrong kind are mistakes. The yaml tag of
+// a struct field is its key; fields without a tag are ignored. what is the name of the value in messages, and prefix
+// the beginning of the names of its members. On a mistake, Decode panics, and mistake.Catch converts the panic to an
+// error.
 //
-// A number or boolean counts as the text it is written with, so that `PORT: 80`
-// needs no quotes. A single text counts as a list of one.
+// A string also accepts a number or boolean, as written in the file, so that `PORT: 80` needs no quotes. A list of
+// strings also accepts a single string.
 func (n *Node) Decode(into any, what, prefix string) {
 	n.decode(reflect.ValueOf(into).Elem(), what, prefix)
 }
@@ -93,7 +92,7 @@ func (n *Node) decodeMany(v reflect.Value, what, prefix string) {
 	}
 }
 
-// Keys requires that the node is a mapping with only known keys, or is empty.
+// Keys fails unless the node is empty or a mapping that has only known keys.
 func (n *Node) Keys(what string, known ...string) {
 	if n.Kind == Scalar || n.Kind == List {
 		n.Fail("keys: "+strings.Join(known, ", "), "%s must be a mapping, not %s", what, n.What())
@@ -129,8 +128,8 @@ func (n *Node) String(what string) string {
 	return n.Text
 }
 
-// Strings returns a list of texts. A single text is a list of one; an empty value
-// is an empty list.
+// Strings returns a list of texts. A single text becomes a list with one element; an empty value becomes an empty
+// list.
 func (n *Node) Strings(what string) []string {
 	if text, alone := n.Value.(string); alone {
 		return []string{text}
@@ -138,7 +137,7 @@ func (n *Node) Strings(what string) []string {
 	return lists.Map(n.List(what), func(item *Node) string { return item.String("a word of " + what) })
 }
 
-// Bool returns true or false.
+// Bool returns a boolean. It fails for any other value.
 func (n *Node) Bool(what string) bool {
 	b, ok := n.Value.(bool)
 	if !ok {
@@ -147,7 +146,7 @@ func (n *Node) Bool(what string) bool {
 	return b
 }
 
-// Int returns an integer that is at least least and not absurdly large.
+// Int returns an integer of at least least and at most 2^30. It fails for any other value.
 func (n *Node) Int(what string, least int) int {
 	i, ok := n.Value.(int64)
 	if !ok || i < int64(least) || i > 1<<30 {
@@ -156,7 +155,7 @@ func (n *Node) Int(what string, least int) int {
 	return int(i)
 }
 
-// Duration returns a duration in Go's form.
+// Duration returns a duration in Go's notation, such as 1m30s. It fails for any other value.
 func (n *Node) Duration(what string) time.Duration {
 	d, err := time.ParseDuration(n.String(what))
 	if err != nil || d < 0 {
@@ -165,7 +164,7 @@ func (n *Node) Duration(what string) time.Duration {
 	return d
 }
 
-// Date returns a day.
+// Date returns a date, such as 2027-01-31, as midnight in UTC.
 func (n *Node) Date(what string) time.Time {
 	t, err := time.Parse(time.DateOnly, n.String(what))
 	if err != nil {
@@ -174,7 +173,7 @@ func (n *Node) Date(what string) time.Time {
 	return t
 }
 
-// Pattern returns a regular expression. The mistake begins with prefix.
+// Pattern compiles a regular expression. prefix begins the message if the expression is invalid.
 func (n *Node) Pattern(prefix string) *regexp.Regexp {
 	re, err := regexp.Compile(n.String(prefix))
 	if err != nil {
@@ -183,7 +182,7 @@ func (n *Node) Pattern(prefix string) *regexp.Regexp {
 	return re
 }
 
-// Any returns the value as package encoding/json would, except for integers.
+// Any returns the value in the types of package encoding/json, except that integers keep their type.
 func (n *Node) Any() any {
 	switch n.Kind {
 	case List:

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// extend sets the last line of a node in block style: the line above the next
-// node at its level.
+// extend sets the last line of a node in block style, and of the nodes inside it. The last line is the line above the
+// next node at the same level.
 func (n *Node) extend(last int) {
 	if n.Flow || n.Kind == Null || n.last > 0 {
 		return
@@ -29,7 +29,7 @@ func (n *Node) extend(last int) {
 	}
 }
 
-// begin returns the line of the i-th key, or of the dash of the i-th item.
+// begin returns the line on which the i-th member of a mapping or the i-th item of a list begins.
 func (n *Node) begin(i int) int {
 	switch {
 	case n.Kind == Map:
@@ -40,10 +40,9 @@ func (n *Node) begin(i int) int {
 	return n.Items[i].Line
 }
 
-// Source returns the YAML of a node, moved to the left margin, with the comments
-// below it up to the next node. A node in brackets or braces, or with an alias in
-// it, is rewritten in flow style, a mapping with one key a line. There is no line
-// break at the end.
+// Source returns the YAML of a node, without its indentation, and with the comments between the node and the next
+// one. If the node is in flow style or contains an alias, Source writes it anew in flow style, with a mapping's keys
+// on separate lines. The result has no line break at its end.
 func (n *Node) Source() string {
 	if n.last == 0 || n.borrowed {
 		if n.Kind != Map || len(n.Fields) == 0 {
@@ -54,7 +53,7 @@ func (n *Node) Source() string {
 	return strings.TrimRight(strings.Join(n.lines(n.Line, n.last), "\n"), "\n")
 }
 
-// lines returns lines of the node, moved to the left margin.
+// lines returns the lines from to to of the node's file, without the node's indentation.
 func (n *Node) lines(from, to int) []string {
 	lines := slices.Clone(n.file.lines[from-1 : to])
 	for i, l := range lines {
@@ -67,8 +66,8 @@ func (n *Node) lines(from, to int) []string {
 	return lines
 }
 
-// Lead returns the comments above the first item of a list in block style,
-// without their indentation.
+// Lead returns the comments above the first item of a list in block style, without their indentation. It returns nil
+// for other nodes.
 func (n *Node) Lead() []string {
 	if n.last == 0 || len(n.Items) == 0 {
 		return nil
@@ -84,8 +83,8 @@ func (n *Node) Lead() []string {
 	return lead
 }
 
-// Beside returns the YAML of a mapping, as Source does, without the members that
-// have the given keys. For the whole file it includes the comments above it.
+// Beside is like Source for a mapping, but leaves out the members with the given keys. For the root of the file, it
+// includes the comments above the mapping.
 func (n *Node) Beside(keys ...string) string {
 	var lines []string
 	if n.file.root == n && n.last > 0 {
@@ -107,7 +106,7 @@ func (n *Node) Beside(keys ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// line returns a member on one line.
+// line returns a member as YAML on one line.
 func (f Field) line() string { return string(f.flow(append(word(nil, f.Key), ": "...))) }
 
 func (n *Node) flow(b []byte) []byte {
@@ -142,7 +141,7 @@ func comma(b []byte, i int) []byte {
 
 var bare = lazy.Regexp(`^[A-Za-z_][\w!~-]*$`)
 
-// word appends a text without quotes if it needs none.
+// word appends a text, with quotes only if YAML requires them.
 func word(b []byte, s string) []byte {
 	switch strings.ToLower(s) {
 	case "null", "true", "false", "yes", "no", "on", "off":
@@ -154,10 +153,10 @@ func word(b []byte, s string) []byte {
 	return Quote(b, s)
 }
 
-// Quote appends a text as a quoted scalar, in the form of a JSON string.
+// Quote appends a text as a quoted YAML scalar, which has the form of a JSON string.
 func Quote(b []byte, s string) []byte { return wire.AppendString(b, s) }
 
-// QuoteAll returns texts as a list in flow style.
+// QuoteAll returns texts as a YAML list in flow style.
 func QuoteAll(texts []string) string {
 	b := []byte{'['}
 	for i, t := range texts {

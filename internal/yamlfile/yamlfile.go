@@ -1,7 +1,6 @@
-// Package yamlfile reads YAML files that users write. It parses them into trees
-// whose nodes know their position in the file, and decodes the trees strictly
-// into Go values. Anchors, aliases, merge keys, tags, flow and block style are
-// resolved, so readers need not know them.
+// Package yamlfile reads YAML files that users write. It parses them into trees whose nodes know their position in
+// the file, and decodes the trees strictly into Go values. Callers need not know about anchors, aliases, merge keys,
+// tags, and flow and block style, because parsing resolves them.
 package yamlfile
 
 import (
@@ -29,36 +28,36 @@ const (
 	Map
 )
 
-// Node is a value of a file with its place. Aliases and tags are resolved.
+// Node is a value in a file, with its position. Aliases and tags are resolved.
 type Node struct {
 	Kind         Kind
 	Line, Column int
-	// Flow says that a list or mapping is in brackets or braces.
+	// Flow is true if a list or mapping is written in brackets or braces.
 	Flow bool
-	// Text is a scalar as it is written, without quotes if it had any. Value is
-	// its decoded value: a string, bool, int64, uint64 or float64.
+	// Text is a scalar as it is written, without quotes. Value is the decoded scalar: a string, bool, int64, uint64
+	// or float64.
 	Text   string
 	Value  any
-	Fields []Field // of a mapping
-	Items  []*Node // of a list
+	Fields []Field // members of a mapping
+	Items  []*Node // items of a list
 
 	file *file
-	last int // the last line of the node if it is in block style, else 0
-	// starts are the lines on which the items of a list begin, with their dashes.
+	last int // the node's last line if it is in block style, else 0
+	// starts contains the lines with the dashes of a list's items.
 	starts []int
-	// borrowed says that a part of the node comes from an alias, so its source is elsewhere.
+	// borrowed is true if a part of the node comes from an alias, so that its source is elsewhere in the file.
 	borrowed bool
 }
 
-// Field is one member of a mapping. Its position is the position of its value.
+// Field is one member of a mapping. The embedded Node is the value.
 type Field struct {
 	Key string
-	At  *Node // the place of the key
+	At  *Node // position of the key
 	*Node
 	merged bool
 }
 
-// file is shared by the nodes of a file.
+// file contains the data that all nodes of a file share.
 type file struct {
 	name    string
 	lines   []string
@@ -68,11 +67,11 @@ type file struct {
 	root    *Node
 }
 
-// maxNodes limits how many nodes aliases can expand to.
+// maxNodes limits the number of nodes of a file after its aliases are expanded.
 const maxNodes = 1 << 20
 
-// Parse reads the only document of a file. An empty file is a Null. The error is
-// a *mistake.Mistake.
+// Parse reads a file, which must have only one document. For an empty file, it returns a node of kind Null. name is
+// the file name in messages. The error is a *mistake.Mistake.
 func Parse(name string, src []byte) (root *Node, err error) {
 	defer mistake.Catch(&err)
 	tree, err := parser.ParseBytes(src, 0)
@@ -96,14 +95,13 @@ func Parse(name string, src []byte) (root *Node, err error) {
 	return root, nil
 }
 
-// Fail reports a mistake at the node by a panic, which mistake.Catch turns into
-// an error.
+// Fail reports a mistake at the node's position. It panics, and mistake.Catch converts the panic to an error.
 func (n *Node) Fail(hint, format string, args ...any) {
 	panic(&mistake.Mistake{File: n.file.name, Line: n.Line, Column: n.Column, Message: fmt.Sprintf(format, args...),
 		Hint: hint})
 }
 
-// Field returns the value under a key, nil if there is none.
+// Field returns the value under a key, or nil if there is none.
 func (n *Node) Field(key string) *Node {
 	return lists.First(n.Fields, func(f Field) bool { return f.Key == key }).Node
 }
@@ -160,14 +158,14 @@ func (f *file) read(a ast.Node) (n *Node) {
 	default:
 		n.scalar(a)
 	}
-	// The parser gives a mapping the position of its first colon; use the position of its first key instead.
+	// The parser's position of a mapping is its first colon. Use the position of the first key instead.
 	if n.Kind == Map && !n.Flow && len(n.Fields) > 0 && !n.Fields[0].merged {
 		n.Line, n.Column = n.Fields[0].At.Line, n.Fields[0].At.Column
 	}
 	return n
 }
 
-// scalar reads a node that is neither a list nor a mapping.
+// scalar reads a node that is neither a list nor a mapping into n.
 func (n *Node) scalar(a ast.Node) {
 	n.Text = a.GetToken().Value
 	switch a := a.(type) {
@@ -245,7 +243,7 @@ func (n *Node) size() int {
 	return s
 }
 
-// What returns the name of the node's kind, for messages.
+// What describes the node for messages: the text of a scalar, or the kind of another node.
 func (n *Node) What() string {
 	switch n.Kind {
 	case Scalar:

@@ -21,8 +21,7 @@ type (
 	messages = []refagent.ModelMessage
 )
 
-// inACP returns the faults of version 1 of ACP that need code, because they do
-// more than change messages.
+// inACP returns the faults of ACP version 1 that are implemented in code, because they do more than change messages.
 func inACP() map[string]func() hooks {
 	return map[string]func() hooks{
 		"deleted-session-listed":      always(hooks{Keep: true}),
@@ -40,7 +39,7 @@ func inACP() map[string]func() hooks {
 				c.Dir = of.get("")
 			}}
 		},
-		"orphans-commands": always(hooks{Command: func(c *exec.Cmd) { // the command's children outlive it
+		"orphans-commands": always(hooks{Command: func(c *exec.Cmd) { // the command's children outlive the cancel
 			c.Args[len(c.Args)-1] = "(" + c.Args[len(c.Args)-1] + "\n) & wait"
 			inOwnSession(c)
 		}}),
@@ -91,11 +90,11 @@ func inACP() map[string]func() hooks {
 			return history
 		}),
 		"session-descriptors-kept": keepOfEachSession(func() any {
-			stream, _ := os.Open(os.DevNull) // without this file, the fault does not show
+			stream, _ := os.Open(os.DevNull) // without this file, the fault has no effect
 			return stream
 		}),
 		"session-process-kept": keepOfEachSession(func() any {
-			helper := exec.Command("cat") // cat ends with the agent
+			helper := exec.Command("cat") // cat ends when the agent does
 			input, err := helper.StdinPipe()
 			if err != nil || helper.Start() != nil {
 				return nil
@@ -105,7 +104,7 @@ func inACP() map[string]func() hooks {
 	}
 }
 
-// always returns a fault whose hooks keep no state.
+// always returns a fault whose hooks have no state.
 func always(h hooks) func() hooks { return func() hooks { return h } }
 
 func startedIn(cwd string) string {
@@ -115,8 +114,7 @@ func startedIn(cwd string) string {
 	return cwd
 }
 
-// newestFolder resolves relative paths of all sessions against the folder of the
-// session that was opened last.
+// newestFolder resolves relative paths of all sessions against the working directory of the session opened last.
 func newestFolder() hooks {
 	var newest memory[string]
 	return hooks{
@@ -125,7 +123,7 @@ func newestFolder() hooks {
 	}
 }
 
-// firstFolderTold tells every model the folder of the session that was opened first.
+// firstFolderTold tells the model, in every session, the working directory of the session opened first.
 func firstFolderTold() hooks {
 	var first memory[string]
 	return hooks{
@@ -139,13 +137,13 @@ func firstFolderTold() hooks {
 	}
 }
 
-// memory holds the state that a fault keeps for each session.
+// memory contains a fault's state for each session.
 type memory[T any] struct {
 	mu sync.Mutex
 	of map[string]T
 }
 
-// with calls do with the memory of all sessions, under a lock.
+// with calls do with the states of all sessions, while it holds the lock.
 func (m *memory[T]) with(do func(of map[string]T)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +160,7 @@ func (m *memory[T]) get(key string) (v T) {
 	return v
 }
 
-// oneAtATime holds each turn at its start until every other turn has ended.
+// oneAtATime makes each turn wait at its start until no other turn is running.
 func oneAtATime() hooks {
 	turn := make(chan struct{}, 1)
 	var running memory[bool]
@@ -184,7 +182,7 @@ func oneAtATime() hooks {
 	}
 }
 
-// oneProcess locks a file of the user while the agent runs. A second agent exits.
+// oneProcess locks a file of the user while the agent runs. If another agent runs already, this one exits.
 func oneProcess() hooks {
 	home, _ := os.UserHomeDir()
 	lock := flock.New(filepath.Join(home, ".refagent.lock"))
@@ -195,8 +193,7 @@ func oneProcess() hooks {
 	}}
 }
 
-// keepOfEachSession calls open for each session/new, and keeps the results until
-// the agent ends.
+// keepOfEachSession calls open for each session/new, and keeps the results referenced until the agent ends.
 func keepOfEachSession(open func() any) func() hooks {
 	return func() hooks {
 		var kept []any
@@ -218,7 +215,7 @@ func dropWhenSlow() hooks {
 	}}
 }
 
-// writeAfterFailure writes the new text of an edit over the file when the edit has failed.
+// writeAfterFailure writes the new text of a failed edit over the whole file.
 func writeAfterFailure() hooks {
 	var edits memory[func()]
 	return hooks{Send: func(p *refagent.Port, f refagent.Frame) {
@@ -242,8 +239,7 @@ func writeAfterFailure() hooks {
 	}}
 }
 
-// ignoreMissingFolders never answers a session/new with a missing working
-// directory.
+// ignoreMissingFolders never answers session/new if the working directory does not exist.
 func ignoreMissingFolders() hooks {
 	return hooks{Receive: func(p *refagent.Port, line []byte) {
 		m := refagent.Decode(line)
@@ -254,8 +250,7 @@ func ignoreMissingFolders() hooks {
 	}}
 }
 
-// loadOnlyThere does not answer a session/load with another working directory
-// than in the session's log.
+// loadOnlyThere never answers session/load if the working directory differs from the one in the session's log.
 func loadOnlyThere() hooks {
 	var asked memory[any]
 	var elsewhere memory[bool]
@@ -285,7 +280,7 @@ func sessionOf(m refagent.Message) string {
 	return s
 }
 
-// key returns an id of any type as a key for a map.
+// key returns an id of any type as a string, to be used as a key of a map.
 func key(id any) string {
 	raw, _ := json.Marshal(id)
 	return string(raw)

@@ -16,8 +16,7 @@ import (
 
 type webHooks = webagent.Hooks
 
-// inWeb returns the faults of the AG-UI agent that need code, because they do
-// more than change sent events.
+// inWeb returns the faults of the AG-UI agent that are implemented in code, because they do more than change events.
 func inWeb() map[string]func() webHooks {
 	fixed := map[string]webHooks{
 		"approval-ignored":    {Answer: func(_, answered bool) (bool, bool) { return false, answered }},
@@ -96,10 +95,11 @@ func inWeb() map[string]func() webHooks {
 	return all
 }
 
-// inBinary returns the faults of the binary form.
+// inBinary returns the faults of the binary encoding of events.
 func inBinary() map[string]webHooks {
 	framed := func(change func(frame []byte) []byte) webHooks { return webHooks{Binary: change} }
-	// of returns a fault that changes the frames of one event type, given by its number in the envelope.
+	// of returns a fault that changes only the frames with events of one type. arm is the type's field number in the
+	// envelope.
 	of := func(arm byte, change func(frame []byte) []byte) webHooks {
 		return framed(func(frame []byte) []byte {
 			if len(frame) > 4 && frame[4] == arm<<3|2 {
@@ -136,21 +136,21 @@ func inBinary() map[string]webHooks {
 	}
 }
 
-// asked returns hooks that change the messages of a model request.
+// asked returns hooks that change the messages of every model request.
 func asked(change func(messages) messages) webHooks {
 	return webHooks{Request: func(_ *webagent.Input, list []refagent.ModelMessage) []refagent.ModelMessage {
 		return change(list)
 	}}
 }
 
-// understood returns hooks that change the input as the agent has parsed it.
+// understood returns hooks that change the input after the agent has parsed it.
 func understood(change func(in *webagent.Input, err error) (*webagent.Input, error)) webHooks {
 	return webHooks{Parse: func(_ []byte, in *webagent.Input, err error) (*webagent.Input, error) {
 		return change(in, err)
 	}}
 }
 
-// wholeOf returns all members of an input that could be read; nil if none could.
+// wholeOf returns all members of an input, or nil if the input could not be read.
 func wholeOf(in *webagent.Input) map[string]any {
 	if in == nil {
 		return nil
@@ -158,7 +158,7 @@ func wholeOf(in *webagent.Input) map[string]any {
 	return in.Whole
 }
 
-// shareMessage keeps the open message in one variable for all runs.
+// shareMessage stores the open message in one variable that all runs share.
 func shareMessage() webHooks {
 	var mu sync.Mutex
 	var open string

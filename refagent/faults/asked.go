@@ -7,7 +7,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// The faults of this file change the requests to the model.
+// The faults in this file change the requests to the model.
 
 func sinceLastUser(_ string, list messages) messages {
 	for i := len(list) - 1; i > 0; i-- {
@@ -28,14 +28,14 @@ func firstParts(_ string, list messages) messages {
 	return list
 }
 
-// withoutRejections leaves out the results of calls that the user rejected.
+// withoutRejections removes the results of tool calls that the user rejected.
 func withoutRejections(_ string, list messages) messages {
 	return slices.DeleteFunc(list, func(m refagent.ModelMessage) bool {
 		return m.Role == "tool" && strings.Contains(m.Text, "rejected")
 	})
 }
 
-// emptyRejections empties the results of calls that the user rejected.
+// emptyRejections replaces the results of tool calls that the user rejected by "".
 func emptyRejections(_ string, list messages) messages {
 	for i, m := range list {
 		if m.Role == "tool" && strings.Contains(m.Text, "rejected") {
@@ -45,7 +45,7 @@ func emptyRejections(_ string, list messages) messages {
 	return list
 }
 
-// systemAsUser passes the editor's system prompt on as a message of the user.
+// systemAsUser sends the editor's system prompt to the model as a user message.
 func systemAsUser(_ string, list messages) messages {
 	if list[0].Role == "system" {
 		list[0].Role = "user"
@@ -53,7 +53,7 @@ func systemAsUser(_ string, list messages) messages {
 	return list
 }
 
-// systemOnce passes the editor's system prompt on only in the first turn.
+// systemOnce sends the editor's system prompt to the model only in the first turn.
 func systemOnce(_ string, list messages) messages {
 	if list[0].Role == "system" && len(sinceLastUser("", list)) < len(list)-1 {
 		return list[1:]
@@ -61,8 +61,8 @@ func systemOnce(_ string, list messages) messages {
 	return list
 }
 
-// keepSystem remembers the first system prompt of each key and uses it for all
-// later requests of that key.
+// keepSystem uses, for all requests with the same key, the system prompt of the first of these requests. key computes
+// the key from the session.
 func keepSystem(key func(session string) string) func() hooks {
 	return func() hooks {
 		var first memory[refagent.ModelMessage]
@@ -109,7 +109,7 @@ func shareHistory() hooks {
 	}}
 }
 
-// rememberRefusals keeps prompts that the model refused in the context.
+// rememberRefusals leaves prompts that the model refused in the context of later requests.
 func rememberRefusals() hooks {
 	var said, refused memory[messages]
 	return hooks{

@@ -4,6 +4,6 @@ package faults
 
 import "os/exec"
 
-// inOwnSession does nothing here: there are no process sessions, and children
-// outlive a command anyway.
+// inOwnSession does nothing on this system: there are no process sessions, and a command's children outlive it
+// anyway.
 func inOwnSession(*exec.Cmd) {}

@@ -1,8 +1,7 @@
-// Package faults holds the deliberate defects of the reference agents, most of
-// them copied from public bug reports. They prove that a rule or a check can
-// fail. A defect of messages is a mutation in the table of its protocol. A defect
-// of the agent's behaviour is code that works through hooks. The correct agent's
-// code knows none of them.
+// Package faults contains deliberate defects of the reference agents, most of them copied from public bug reports.
+// They prove that a rule or a check can fail. A defect in messages is a mutation in the table of its protocol. A
+// defect in the agent's behaviour is code that uses hooks. The code of the correct agent contains none of the
+// defects.
 package faults
 
 import (
@@ -17,44 +16,43 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
-// The protocols that have faults.
+// The protocols for which there are faults.
 const (
 	ACPv1 = "acp-v1"
 	ACPv2 = "acp-v2"
 	AGUI  = "ag-ui"
-	// Network is the transport of both versions of ACP. The topic of each fault is its binding.
+	// Network stands for ACP over the network, in both versions. The topic of each of its faults is the binding: http
+	// or ws.
 	Network = "network"
 )
 
 // Fault is one defect.
 type Fault struct {
-	Name    string // kebab case, unique in its protocol
+	Name    string // kebab case, unique in the fault's protocol
 	Summary string // the agent's wrong behaviour, in plain words
-	Topic   string // its subject: cancel, permission, load, session, race and others
-	Copies  string // the public report it copies (owner/repo#number), or ""
-	Breaks  string // the requirement that it breaks, where the table names one
-	// Effect says what finds the fault in Scenarios and in the scenarios that
-	// the proof always runs.
+	Topic   string // subject: cancel, permission, load, session, race and others
+	Copies  string // public report that it copies (owner/repo#number), or ""
+	Breaks  string // id of the requirement that it breaks; "" if the table has none
+	// Effect lists the rules and checks that find the fault, in Scenarios and in the scenarios that the proof always
+	// runs.
 	Effect
-	// Hangs says that the editor waits for something that never comes, so that a
-	// run needs a short step timeout.
+	// Hangs is true if the fault makes the editor wait for something that never arrives. A run of it then needs a
+	// short step timeout.
 	Hangs bool
-	// Process says that the fault is about the agent's process: its death, its
-	// children, its working directory. It does not show if the agent runs inside
-	// another process.
+	// Process is true if the fault concerns the agent's process, such as its death, its children or its working
+	// directory. Such a fault has no effect if the agent runs inside another process.
 	Process bool
-	// Mutation is the change of messages; it may have no rules.
+	// Mutation is the change of messages. It has no rules if the fault is only code.
 	Mutation *mutation.Mutation
 
-	acp func() refagent.Hooks // nil for a mutation alone
+	acp func() refagent.Hooks // nil if the fault is only a mutation
 	web func() webagent.Hooks
 }
 
-// Line returns the name, the broken requirement if it is known, and the summary.
+// Line returns the fault's name, the id of the requirement that it breaks ("" if unknown), and its summary.
 func (f Fault) Line() (name, requirement, summary string) { return f.Name, f.Breaks, f.Summary }
 
-// Swept reports whether only a sweep finds the fault, because no scenario shows
-// it.
+// Swept reports whether only a sweep finds the fault, because no single scenario shows it.
 func (f Fault) Swept() bool { return slices.Equal(f.Reddens, []string{"-"}) }
 
 //go:embed *.txt
@@ -62,12 +60,12 @@ var tables embed.FS
 
 var lists = mutation.Tables(list, ACPv1, ACPv2, AGUI, Network)
 
-// All returns the faults of a protocol in the order of its table, none for an unknown protocol.
+// All returns the faults of a protocol in the order of its table, or nil for an unknown protocol.
 func All(protocol string) []Fault { return lists(protocol) }
 
-// Find returns the fault of a protocol with a name.
+// Find returns the fault with a name, from the table of a protocol. ok is false if there is none.
 func Find(protocol, name string) (Fault, bool) {
-	if name == "" { // most agents start without a fault: do not read the tables
+	if name == "" { // most agents run without a fault: skip the tables
 		return Fault{}, false
 	}
 	all := All(protocol)
@@ -78,11 +76,11 @@ func Find(protocol, name string) (Fault, bool) {
 	return all[i], true
 }
 
-// list reads the table of a protocol.
+// list reads the faults of a protocol from its table.
 func list(protocol string) (all []Fault) {
 	blocks, err := mutation.Parse(protocol+".txt", table(protocol+".txt"), "copies", "breaks", "hangs", "process")
 	if err != nil {
-		panic(err) // impossible: a test reads the tables
+		panic(err) // cannot happen: a test reads all tables
 	}
 	measured := ReadEffects(table("reddens-" + protocol + ".txt"))
 	acp, web := inACP(), inWeb()
@@ -103,24 +101,24 @@ func list(protocol string) (all []Fault) {
 func table(name string) string {
 	data, err := tables.ReadFile(name)
 	if err != nil {
-		panic(err) // impossible: the file is embedded
+		panic(err) // cannot happen: the file is embedded
 	}
 	return string(data)
 }
 
-// Effect is where one fault shows, and which rules and checks find it.
+// Effect lists where one fault shows, and which rules and checks find it.
 type Effect struct {
-	// Scenarios are the ids of scenarios that show the fault.
+	// Scenarios contains the ids of the scenarios that show the fault.
 	Scenarios []string
-	// Reddens is the exact set of rules (LATE-CONTENT) and checks (scenario#slug)
-	// that find the fault where the proof looks. A name that ends in ? may be
-	// missing, because finding it depends on a race in the fault.
+	// Reddens is the exact set of rules (LATE-CONTENT) and checks (scenario#slug) that find the fault in the
+	// scenarios of the proof. If a name ends in ?, the finding may be missing in some runs, because it depends on a
+	// race.
 	Reddens []string
 }
 
-// ReadEffects returns the effects of faults in a file, by name. For each fault
-// the file has a line with the name, one with "in" and the scenarios, and one
-// with "reddens" and the rules and checks. Lines that begin with # are comments.
+// ReadEffects parses a file of effects and returns the effects by the fault's name. For each fault, the file has
+// three lines: the name, "in" with the scenarios, and "reddens" with the rules and checks. Lines that begin with #
+// are comments.
 func ReadEffects(file string) map[string]Effect {
 	all := map[string]Effect{}
 	name := ""
@@ -144,8 +142,8 @@ func ReadEffects(file string) map[string]Effect {
 	return all
 }
 
-// WriteEffects returns such a file for the faults in names, in this order. It
-// begins with the opening comment of the older file.
+// WriteEffects returns a file of effects for the faults in names, in this order. The comment at the beginning of the
+// older file is kept.
 func WriteEffects(older string, names []string, all map[string]Effect) []byte {
 	head, _, _ := strings.Cut(older, "\n\n")
 	out := bytes.NewBufferString(head + "\n\n")

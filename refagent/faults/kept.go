@@ -10,9 +10,9 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// The faults of this file change the stored log of a session.
+// The faults in this file change the stored log of a session.
 
-// lastTurnFirst moves the last turn of a log to its beginning.
+// lastTurnFirst moves the last turn of a log before all other turns.
 func lastTurnFirst(_ string, lines [][]byte) [][]byte {
 	var prompts []int
 	for i, line := range lines {
@@ -27,8 +27,8 @@ func lastTurnFirst(_ string, lines [][]byte) [][]byte {
 	return slices.Concat(lines[:first], lines[last:], lines[first:last])
 }
 
-// forgetOnRefusal shows the model only the current prompt once it has refused one
-// of the session's prompts.
+// forgetOnRefusal drops the context of a session after the model has refused a prompt: the model then gets only the
+// current prompt.
 func forgetOnRefusal() hooks {
 	var refused memory[bool]
 	return hooks{
@@ -47,7 +47,7 @@ func forgetOnRefusal() hooks {
 	}
 }
 
-// logged is an event in a session's log; an incomplete line has no type.
+// logged is an event in a session's log. An incomplete line has an empty Type.
 type logged struct {
 	Type, Cwd string
 	At        time.Time
@@ -81,7 +81,7 @@ func forgetOnReopen() hooks {
 	}
 }
 
-// saveLate stores a turn only when it has ended.
+// saveLate stores the events of a turn only when the turn has ended.
 func saveLate() hooks {
 	var waiting memory[[]byte]
 	return hooks{Persist: func(session string, line []byte) (out []byte) {
@@ -117,7 +117,7 @@ func brokenByKill() hooks {
 	}
 }
 
-// replayFailed shows the model the prompt that failed instead of the current one.
+// replayFailed sends the prompt of a failed turn to the model instead of the current prompt.
 func replayFailed() hooks {
 	type prompts struct{ failed, last *refagent.ModelMessage }
 	var known memory[prompts]
@@ -148,10 +148,10 @@ func replayFailed() hooks {
 	}
 }
 
-// hearSource also shows the model of a forked session the latest prompt of its
-// source.
+// hearSource adds, to the model requests of a forked session, the latest prompt of the session from which it was
+// forked.
 func hearSource() hooks {
-	var asked, sources memory[string] // by the request; by the fork
+	var asked, sources memory[string] // source of each fork request, by the request; source of each fork, by the fork
 	var last memory[refagent.ModelMessage]
 	return hooks{
 		Receive: func(p *refagent.Port, line []byte) {

@@ -11,7 +11,7 @@ import (
 	"github.com/acp-test/acp-test/refagent/webagent"
 )
 
-// Hooks returns fresh hooks for one run of an ACP agent.
+// Hooks returns new hooks for one run of an ACP agent.
 func (f Fault) Hooks() refagent.Hooks {
 	var h refagent.Hooks
 	if f.acp != nil {
@@ -23,7 +23,7 @@ func (f Fault) Hooks() refagent.Hooks {
 	return h
 }
 
-// tap applies a mutation to both directions of one connection, under one lock.
+// tap applies a mutation to both directions of one connection. One lock guards both.
 type tap struct {
 	mu     sync.Mutex
 	player *mutation.Player
@@ -47,8 +47,7 @@ func (t *tap) install(h *refagent.Hooks) {
 	h.End = func(context.Context) { t.play(t.player.End) }
 }
 
-// play carries out the outputs of the player, and returns the lines for the
-// agent.
+// play calls do, carries out the player's outputs, and returns the lines to deliver to the agent.
 func (t *tap) play(do func() []mutation.Output) (lines [][]byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -79,7 +78,7 @@ func (t *tap) deliver(lines [][]byte) {
 	}
 }
 
-// Web returns fresh hooks for one AG-UI server.
+// Web returns new hooks for one AG-UI server.
 func (f Fault) Web() webagent.Hooks {
 	var h webagent.Hooks
 	if f.web != nil {
@@ -106,7 +105,7 @@ func (f Fault) Web() webagent.Hooks {
 	h.Send = func(p *webagent.Port, e webagent.Event) {
 		raw, err := json.Marshal(e)
 		if err != nil {
-			return // the server reports this error when it writes the event itself
+			return // the server reports the error when it writes the event
 		}
 		web(p, player(p).PlayMessage(mutation.Agent, mutation.Decode(raw), nil))
 	}
@@ -114,13 +113,13 @@ func (f Fault) Web() webagent.Hooks {
 	return h
 }
 
-// player returns the player of a run.
+// player returns the mutation's player for a run.
 func player(p *webagent.Port) *mutation.Player {
 	made, _ := p.Input.Notes["player"].(*mutation.Player)
 	return made
 }
 
-// web carries out the outputs of a player for an event.
+// web carries out the outputs of a player: it sends, writes or breaks off.
 func web(p *webagent.Port, list []mutation.Output) {
 	for _, out := range list {
 		switch {

@@ -18,7 +18,7 @@ type (
 	object  = map[string]any
 )
 
-// code returns the liberties of ACP that neither habits nor rules can express.
+// code returns the liberties for ACP that are implemented in code, because neither habits nor rules can express them.
 func code() map[string]func(h *refagent.Habits) {
 	changing := func(change func() refagent.Change) func(h *refagent.Habits) {
 		return func(h *refagent.Habits) { h.Changes = append(h.Changes, change()) }
@@ -35,12 +35,12 @@ func code() map[string]func(h *refagent.Habits) {
 // choice is one option of a permission request.
 type choice struct{ ID, Name, Kind string }
 
-// choose replaces the reference agent's permission options by others of the same
-// kinds, and translates the chosen option back.
+// choose replaces the reference agent's permission options by others of the same kinds. When the user chooses an
+// option, it converts the choice back.
 func choose(raw []byte) refagent.Change {
 	var offered []choice
 	if err := json.Unmarshal(raw, &offered); err != nil {
-		panic(err) // a test reads the tables
+		panic(err) // cannot happen: a test reads all tables
 	}
 	own := func(kind string) string { return strings.ReplaceAll(kind, "_", "-") }
 	return refagent.Change{
@@ -61,7 +61,7 @@ func choose(raw []byte) refagent.Change {
 			}
 			for _, o := range all {
 				if kind, _ := o["kind"].(string); o["optionId"] != own(kind) {
-					options = append(options, o) // another question
+					options = append(options, o) // the options of another question stay unchanged
 				}
 			}
 			m.Object("params")["options"] = options
@@ -78,20 +78,20 @@ func choose(raw []byte) refagent.Change {
 	}
 }
 
-// told is a message about a call that toldOnce holds back.
+// told is a message about a tool call that toldOnce delays.
 type told struct {
 	session string
 	call    any
 	message message
 }
 
-// toldOnce merges all messages about a call into one. It holds them until the
-// call has ended, the user is asked about it, a terminal of it is shown, or the
-// turn ends.
+// toldOnce merges all messages about a tool call into one. It sends the merged message when the call has ended, the
+// user is asked about the call, the call has a terminal to show, or the turn ends.
 func toldOnce() refagent.Change {
 	var kept []told
-	prompts := map[string]string{} // id → session
-	// release takes the messages about a call (nil: any) out of kept, and appends behind.
+	prompts := map[string]string{} // id of the prompt → session
+	// release removes the messages about a call from kept and returns them, followed by the message behind. A nil
+	// call means all calls of the session.
 	release := func(session string, call any, behind message) (list []message) {
 		kept = slices.DeleteFunc(kept, func(t told) bool {
 			let := t.session == session && (call == nil || call == t.call)
@@ -133,7 +133,7 @@ func toldOnce() refagent.Change {
 						sofar[name] = v
 					}
 				}
-				// Send a call with a terminal now, because the editor must see the terminal before its release.
+				// Send a call with a terminal now, because the editor must show the terminal before it is released.
 				terminal := slices.ContainsFunc(objects(sofar["content"]), func(c object) bool { return c["type"] == "terminal" })
 				if whole := kept[at].message; ended(u) || terminal {
 					kept = slices.Delete(kept, at, at+1)
@@ -163,8 +163,7 @@ func objects(v any) (list []object) {
 	return list
 }
 
-// meta adds _meta to a message's params or result and to those objects in them
-// that the protocol defines.
+// meta adds _meta to a message's params or result, and to the objects inside that the protocol defines.
 func meta() refagent.Change {
 	return refagent.Change{Out: func(m message) []message {
 		for _, part := range []string{"params", "result"} {
@@ -176,7 +175,7 @@ func meta() refagent.Change {
 	}}
 }
 
-// opaque are members whose content the protocol does not define.
+// opaque lists members whose content the protocol does not define.
 var opaque = []string{"_meta", "rawInput", "rawOutput", "requestedSchema", "outcome", "annotations",
 	"sessionCapabilities"}
 
@@ -197,14 +196,14 @@ func mark(o object) {
 	}
 }
 
-// outputLast sends the output of a terminal in one piece when the terminal ends.
+// outputLast sends a terminal's output in one piece, when the terminal's command ends.
 func outputLast() refagent.Change {
 	held := map[any]string{}
 	return refagent.Change{Out: func(m message) []message {
 		u, tag := m.Update()
 		switch {
 		case tag == "terminal_output_chunk":
-			raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(u["data"])) // the agent encoded it, so it is valid
+			raw, _ := base64.StdEncoding.DecodeString(fmt.Sprint(u["data"])) // valid, because the agent encoded it
 			held[u["terminalId"]] += string(raw)
 			return nil
 		case tag == "terminal_update" && u["exitStatus"] != nil:
