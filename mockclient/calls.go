@@ -32,8 +32,8 @@ func StringIDs(prefix string) IDs {
 	}
 }
 
-// ListedIDs returns the listed ids, followed by the integers from 1000 on, which agents written in JavaScript cannot
-// round.
+// ListedIDs returns the listed ids, followed by the integers from 1000 on, which JavaScript agents represent
+// exactly.
 func ListedIDs(ids ...wire.ID) IDs {
 	rest := CountingIDs(1000)
 	return func(n int) wire.ID {

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// defaultPageSize is the maximum number of sessions in one answer to
-// session/list.
+// defaultPageSize is the maximum number of sessions in a session/list result.
 const defaultPageSize = 10
 
 type sessionInfo struct {
@@ -20,12 +19,12 @@ type sessionInfo struct {
 	Title     string `json:"title,omitempty"`
 	UpdatedAt string `json:"updatedAt"`
 
-	key string // its place in the list: time of creation, then id
+	key string // key for the order of the list: time of creation, then id
 }
 
-// listSessions answers with the stored sessions, the newest first. A cursor names
-// the last entry of the previous page, so that pages neither repeat nor skip
-// sessions when others come and go.
+// listSessions answers session/list with the stored sessions, the newest first. A cursor contains the key of the last
+// session on the previous page. Pages therefore neither repeat nor skip sessions, even if sessions are created or
+// deleted meanwhile.
 func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	var p struct{ Cwd, Cursor *string }
 	if err := decodeParams(params, &p); err != nil {
@@ -46,7 +45,7 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	for _, id := range ids {
 		lines, err := a.store.lines(id)
 		if err != nil {
-			continue // deleted meanwhile
+			continue // the session was deleted meanwhile
 		}
 		rec := newRecord().fold(lines)
 		key := rec.created.Format(sortable) + " " + id
@@ -75,7 +74,7 @@ func (a *agent) listSessions(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// lastOfPage returns the key that a cursor names, "" without a cursor.
+// lastOfPage returns the key in a cursor, or "" if there is no cursor.
 func lastOfPage(cursor *string) (key string, err *rpcError) {
 	if cursor == nil {
 		return "", nil
@@ -87,5 +86,5 @@ func lastOfPage(cursor *string) (key string, err *rpcError) {
 	return string(raw), nil
 }
 
-// sortable is a time format whose texts sort like the times.
+// sortable is a time format. Texts in this format sort in the order of the times.
 const sortable = "2006-01-02T15:04:05.000000000Z"

@@ -16,28 +16,27 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// mcpPatience limits how long a turn waits for MCP servers to start, and how long
-// a server may take to end.
+// mcpPatience is the maximum time that a turn waits for MCP servers to start, and that a server may take to end.
 const mcpPatience = 5 * time.Second
 
-// mcpServer is an entry of mcpServers: stdio, or HTTP with type "http".
+// mcpServer is an entry of mcpServers in session/new: a stdio server, or an HTTP server if Type is "http".
 type mcpServer struct {
 	Type, Name, Command, URL string
 	Args                     []string
 	Env, Headers             []struct{ Name, Value string }
 }
 
-// mcpServers are the MCP servers of one session. They start in parallel to the
-// session. A server that does not start is logged and left out.
+// mcpServers are the MCP servers of one session. They start in the background. A server that does not start is logged
+// and omitted.
 type mcpServers struct {
 	stop  context.CancelFunc
-	start func()        // connects them, once
-	ready chan struct{} // closed when all servers are up or given up
+	start func()        // connects the servers; further calls do nothing
+	ready chan struct{} // closed when every server has started or failed
 
 	mu       sync.Mutex
 	sessions []*mcp.ClientSession
 	offered  []tool
-	failed   []string // servers that did not start and were not reported yet
+	failed   []string // servers that failed to start and are not reported yet
 }
 
 func (a *agent) connectServers(entries []json.RawMessage) *mcpServers {
@@ -51,7 +50,7 @@ func (a *agent) connectServers(entries []json.RawMessage) *mcpServers {
 }
 
 func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.RawMessage) {
-	if ctx.Err() != nil { // ended before they were needed
+	if ctx.Err() != nil { // the session ended before it needed the servers
 		close(m.ready)
 		return
 	}
@@ -116,7 +115,7 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted
 	return nil
 }
 
-// headers is a transport that adds the headers of a server to requests.
+// headers is an HTTP transport that adds a server's headers to each request.
 type headers struct {
 	http.Transport
 	list []struct{ Name, Value string }
@@ -132,7 +131,7 @@ func (h *headers) RoundTrip(r *http.Request) (*http.Response, error) {
 
 var notInNames = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_-]`) })
 
-// mcpTool returns a tool of a server, with the name mcp__server__tool.
+// mcpTool returns a tool of an MCP server as a tool of the agent, with the name mcp__server__tool.
 func mcpTool(server string, cs *mcp.ClientSession, found *mcp.Tool) tool {
 	name := notInNames().ReplaceAllString("mcp__"+server+"__"+found.Name, "_")
 	shape, _ := found.InputSchema.(object)
@@ -196,7 +195,7 @@ func (m *mcpServers) tools(ctx context.Context) []tool {
 	return list
 }
 
-// failures returns each server that did not start, once.
+// failures returns the servers that failed to start since the last call.
 func (m *mcpServers) failures() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -205,7 +204,7 @@ func (m *mcpServers) failures() []string {
 	return list
 }
 
-// close ends the servers.
+// close ends the MCP servers and waits until they have started or failed before that.
 func (m *mcpServers) close() {
 	m.stop()
 	m.start()

@@ -9,17 +9,17 @@ import (
 	"unicode/utf8"
 )
 
-// Error codes of the agent's answers. Those below -32600 are defined by JSON-RPC
-// and ACP; codeModelFailed lies in the range that ACP leaves to implementations.
+// Error codes in the agent's responses. JSON-RPC and ACP define all of them except codeModelFailed, which is in the
+// range for implementations.
 const (
 	codeParse           = -32700
-	codeInvalidRequest  = -32600 // also: before initialize, and a second prompt in a busy session
+	codeInvalidRequest  = -32600 // also: request before initialize, second prompt in a busy session
 	codeMethodNotFound  = -32601
 	codeInvalidParams   = -32602
 	codeInternal        = -32603
 	codeAuthRequired    = -32000
 	codeUnknownSession  = -32002
-	codeModelFailed     = -32050 // the model could not be reached, refused the request or broke off
+	codeModelFailed     = -32050 // the model was unreachable, refused or broke off
 	codeRequestCanceled = -32800
 )
 
@@ -43,17 +43,17 @@ func badParams(format string, args ...any) *rpcError {
 // object is a JSON object without a more specific type.
 type object = map[string]any
 
-// incoming is one classified message of the editor.
+// incoming is one parsed message from the editor.
 type incoming struct {
 	id     json.RawMessage // nil for a notification
 	method string          // "" for a response
 	params json.RawMessage
 	result json.RawMessage
-	err    *rpcError // of a response
+	err    *rpcError // error in a response
 }
 
-// parseLine classifies one line. The returned error must be answered with id
-// null, or with the id if the line has a usable one.
+// parseLine parses one line from the editor. If it returns an error, the agent must send this error as the response,
+// with the id in the message, or with id null if the message has no valid id.
 func parseLine(line []byte) (incoming, *rpcError) {
 	var m incoming
 	if !utf8.Valid(line) {
@@ -101,8 +101,7 @@ func parseLine(line []byte) (incoming, *rpcError) {
 
 var integer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?\d+$`) })
 
-// idKey returns an id in a comparable form: 7 and "7" differ, "7" and "\u0037" do
-// not.
+// idKey returns an id in a form that can be compared: 7 and "7" differ, but "7" and "\u0037" are equal.
 func idKey(id json.RawMessage) string {
 	var s string
 	if len(id) > 0 && id[0] == '"' && json.Unmarshal(id, &s) == nil {
@@ -113,7 +112,7 @@ func idKey(id json.RawMessage) string {
 
 type outRequest struct {
 	JSONRPC string          `json:"jsonrpc"`
-	ID      json.RawMessage `json:"id,omitempty"` // nil: a notification
+	ID      json.RawMessage `json:"id,omitempty"` // nil for a notification
 	Method  string          `json:"method"`
 	Params  any             `json:"params,omitempty"`
 }
@@ -125,20 +124,20 @@ type outResponse struct {
 	Error   *rpcError       `json:"error,omitempty"`
 }
 
-// encode renders v on one line that ends in a newline. It does not escape HTML,
-// so that text is sent as the model wrote it.
+// encode renders v on one line that ends in a newline. It does not escape characters of HTML, so that text is sent
+// unchanged.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		// Impossible: the agent sends only its own types, which JSON can encode.
+		// Cannot happen: the agent sends only its own types, and JSON can encode them.
 		panic("refagent: encoding an own message: " + err.Error())
 	}
 	return b.Bytes()
 }
 
-// decodeParams decodes params into v. If present, params must be an object.
+// decodeParams decodes params into v. It returns an error if params is neither missing nor an object.
 func decodeParams(params json.RawMessage, v any) *rpcError {
 	if len(params) == 0 {
 		params = json.RawMessage("{}")
@@ -152,7 +151,7 @@ func decodeParams(params json.RawMessage, v any) *rpcError {
 	return nil
 }
 
-// member returns a required string member of params.
+// member returns a required string member of params. It returns an error if the member is missing or not a string.
 func member(params json.RawMessage, name string) (string, *rpcError) {
 	var all map[string]json.RawMessage
 	if err := decodeParams(params, &all); err != nil {
@@ -170,7 +169,7 @@ func member(params json.RawMessage, name string) (string, *rpcError) {
 	return *value, nil
 }
 
-// plain shortens a decoding error to one line without the Go type names.
+// plain returns the text of a decoding error without Go type names.
 func plain(err error) string {
 	if t, ok := err.(*json.UnmarshalTypeError); ok {
 		return fmt.Sprintf("%s cannot be a %s", t.Field, t.Value)

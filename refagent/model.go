@@ -30,12 +30,12 @@ const (
 type ModelMessage struct {
 	Role   string      `json:"role"` // system, user, assistant or tool
 	Text   string      `json:"text"`
-	Parts  []Part      `json:"parts,omitempty"`  // user: instead of Text
-	Calls  []ModelCall `json:"calls,omitempty"`  // assistant
-	CallID string      `json:"callId,omitempty"` // tool: the call it answers
+	Parts  []Part      `json:"parts,omitempty"`  // for user: used instead of Text
+	Calls  []ModelCall `json:"calls,omitempty"`  // for assistant
+	CallID string      `json:"callId,omitempty"` // for tool: id of the answered call
 }
 
-// withoutFormerCalls removes the tool calls of earlier turns.
+// withoutFormerCalls removes the tool calls and results of earlier turns.
 func withoutFormerCalls(list []ModelMessage) []ModelMessage {
 	last := 0
 	for i, m := range list {
@@ -49,54 +49,52 @@ func withoutFormerCalls(list []ModelMessage) []ModelMessage {
 	return append(former, list[last:]...)
 }
 
-// Part is a piece of a user message that has more than text.
+// Part is a part of a user message that contains more than text.
 type Part struct {
 	Text     string `json:"text,omitempty"`
 	Data     string `json:"data,omitempty"` // base64
 	MimeType string `json:"mimeType,omitempty"`
 }
 
-// ModelCall is one tool call that the model requested.
+// ModelCall is a tool call in the model's reply.
 type ModelCall struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Arguments string `json:"arguments"` // JSON text
 }
 
-// Offer is a tool that a model may call; Schema is the schema of its arguments.
+// Offer is a tool that is offered to the model. Schema is the JSON schema of its arguments.
 type Offer struct {
 	Name, About string
 	Schema      object
 }
 
-// Reply is one complete answer of a model.
+// Reply is one complete reply of the model.
 type Reply struct {
 	Text    string
 	Calls   []ModelCall
-	Finish  string // stop, tool_calls, length, content_filter …
+	Finish  string // stop, tool_calls, length, content_filter, …
 	Refused bool
-	// Used are the tokens in the context, Sent those of the request and Made those of the answer; 0: not
-	// reported.
+	// Used is the number of tokens in the context, Sent in the request, and Made in the reply; 0 means not reported.
 	Used, Sent, Made int64
 }
 
 const systemPrompt = "You are a coding agent inside an editor. Work in the user's workspace with the tools you have. " +
 	"Answer in Markdown and keep it short. When the user refuses a tool, say so and go on without it."
 
-// Model is the client of an OpenAI Chat Completions endpoint. Such a request
-// takes two lines of JSON and needs no vendor's SDK: OpenAI's own is as large as
-// the rest of the program and takes longer to compile.
+// Model is the client of an OpenAI Chat Completions endpoint. It does not use OpenAI's SDK, because the requests are
+// simple and the SDK is as large as the rest of the program.
 type Model struct {
 	http      *retryablehttp.Client
 	transport *http.Transport
-	at        atomic.Pointer[endpoint] // nil: the model's address is unknown
+	at        atomic.Pointer[endpoint] // nil if the model's address is unknown
 	key       string
 	name      string
 	streams   bool
 }
 
-// OpenModel returns the client of the model that the environment names; see
-// EnvBaseURL. The caller must close it.
+// OpenModel returns the client of the model that the environment configures; see EnvBaseURL. The caller must close
+// it.
 func OpenModel(getenv func(string) string, habits *Habits) *Model {
 	m := &Model{name: getenv(EnvModel), key: getenv(EnvAPIKey),
 		transport: &http.Transport{Proxy: http.ProxyFromEnvironment},
@@ -119,15 +117,15 @@ func OpenModel(getenv func(string) string, habits *Habits) *Model {
 
 const (
 	maxRetryWait = 5 * time.Second
-	// maxEvent is the longest event of a stream: a model may send a whole file
-	// as one piece.
+	// maxEvent is the maximum size in bytes of an event. It is large, because a model may send a whole file in one
+	// event.
 	maxEvent = 64 << 20
-	// maxErrorBody is how much of a refusal is read to explain it.
+	// maxErrorBody is the maximum number of bytes that are read of an error's body.
 	maxErrorBody = 64 << 10
 )
 
-// retryPolicy retries after rate limits and broken connections. It retries after
-// a 5xx only if that is a habit; else the user gets the error at once.
+// retryPolicy returns the policy for retries. A request is retried after rate limits and broken connections. It is
+// retried after a status 5xx only if onServerErrors is set; otherwise the user gets the error at once.
 func retryPolicy(onServerErrors bool) retryablehttp.CheckRetry {
 	return func(ctx context.Context, r *http.Response, err error) (bool, error) {
 		if r != nil && r.StatusCode >= 500 && !onServerErrors {
@@ -137,8 +135,8 @@ func retryPolicy(onServerErrors bool) retryablehttp.CheckRetry {
 	}
 }
 
-// retryWait returns the wait that the server asks for, within limits. OpenAI's
-// own servers ask in milliseconds.
+// retryWait returns how long to wait before a retry: as long as the server asks for, but at most hi. OpenAI's servers
+// send Retry-After-Ms, in milliseconds.
 func retryWait(lo, hi time.Duration, attempt int, r *http.Response) time.Duration {
 	if r != nil {
 		if ms, err := strconv.Atoi(r.Header.Get("Retry-After-Ms")); err == nil && ms >= 0 {
@@ -148,22 +146,21 @@ func retryWait(lo, hi time.Duration, attempt int, r *http.Response) time.Duratio
 	return min(retryablehttp.DefaultBackoff(lo, hi, attempt, r), hi)
 }
 
-// Close closes idle connections.
+// Close closes the client's idle connections.
 func (m *Model) Close() { m.transport.CloseIdleConnections() }
 
-// Piece is a part of a reply as it arrives: text, reasoning, or part of a tool
-// call.
+// Piece is a part of a reply as it arrives: text, reasoning, or a part of a tool call.
 type Piece struct {
 	Text, Thought string
-	// Call says that the piece belongs to the call at Index. The call's first
-	// piece has ID and Name; each piece has the next part of Arguments.
+	// Call is true if the piece belongs to the tool call with the given Index. The call's first piece has ID and
+	// Name. Each piece has the next part of Arguments.
 	Call                bool
 	Index               int
 	ID, Name, Arguments string
 }
 
-// Ask streams one reply. It calls on with each piece as it arrives. It returns an
-// error if the stream ends without a finish reason.
+// Ask requests one reply from the model and calls on with each piece as it arrives. It returns an error if the reply
+// ends without a finish reason.
 func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer, on func(Piece)) (out Reply,
 	err error) {
 	at := m.at.Load()
@@ -213,7 +210,7 @@ func (m *Model) Ask(ctx context.Context, history []ModelMessage, offers []Offer,
 	return out, err
 }
 
-// open sends a request and returns the stream of its answer.
+// open sends a request and returns the body of the response.
 func (m *Model) open(ctx context.Context, at *endpoint, body chatRequest) (io.ReadCloser, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -241,7 +238,7 @@ func (m *Model) open(ctx context.Context, at *endpoint, body chatRequest) (io.Re
 	return answer.Body, nil
 }
 
-// chunks reads a stream to its end.
+// chunks reads a streamed response to its end and calls on with each chunk.
 func chunks(stream io.Reader, on func(chatChunk)) error {
 	for e, err := range sse.Read(stream, &sse.ReadConfig{MaxEventSize: maxEvent}) {
 		if err != nil || e.Data == "[DONE]" {
@@ -259,7 +256,7 @@ func chunks(stream io.Reader, on func(chatChunk)) error {
 	return nil
 }
 
-// whole reads an answer that is not a stream.
+// whole reads a response that is not streamed and calls on with it.
 func whole(body io.Reader, on func(chatChunk)) error {
 	var c chatChunk
 	if err := json.NewDecoder(io.LimitReader(body, maxEvent)).Decode(&c); err != nil {
@@ -276,8 +273,8 @@ func whole(body io.Reader, on func(chatChunk)) error {
 	return nil
 }
 
-// grow adds a fragment to the call at an index. If a fragment has a new id for a
-// used index, as some servers send, it starts another call.
+// grow adds a fragment to the call at an index. Some servers reuse an index for another call. If the fragment's id
+// differs from the id at the index, grow therefore starts a new call.
 func grow(calls []ModelCall, index int, id, name, arguments string) []ModelCall {
 	for len(calls) <= index {
 		calls = append(calls, ModelCall{})
@@ -294,7 +291,7 @@ func grow(calls []ModelCall, index int, id, name, arguments string) []ModelCall 
 	return calls
 }
 
-// statusError is an answer other than 200.
+// statusError is the error for a response with a status other than 200.
 type statusError struct {
 	status int
 	detail string
@@ -302,15 +299,14 @@ type statusError struct {
 
 func (e statusError) Error() string { return fmt.Sprintf("HTTP status %d: %s", e.status, e.detail) }
 
-// Refused returns the HTTP status with which a model refused a request, 0 for
-// another error.
+// Refused returns the HTTP status in an error of Ask, or 0 if the error has another reason.
 func Refused(err error) int {
 	var refused statusError
 	errors.As(err, &refused)
 	return refused.status
 }
 
-// modelError returns the error that the editor gets for a failed model request.
+// modelError returns the error to send to the editor after a failed model request.
 func modelError(err error) *rpcError {
 	if refused, ok := errors.AsType[statusError](err); ok {
 		return &rpcError{

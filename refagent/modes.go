@@ -7,12 +7,12 @@ import (
 
 // The modes of a session.
 const (
-	modeAgentic     = "agentic"     // runs tools, asks by policy
+	modeAgentic     = "agentic"     // runs tools, asks for some
 	modeInteractive = "interactive" // asks before every tool
-	modeReadonly    = "readonly"    // runs no tool that changes anything
-	modePlanning    = "planning"    // turns such tools into a plan
-	modeEditing     = "editing"     // changes files without a question
-	modeTrusting    = "trusting"    // asks before no tool
+	modeReadonly    = "readonly"    // runs no tool that makes changes
+	modePlanning    = "planning"    // makes a plan instead of running such tools
+	modeEditing     = "editing"     // changes files without asking
+	modeTrusting    = "trusting"    // never asks
 )
 
 type mode struct {
@@ -30,10 +30,10 @@ var modeList = []mode{
 	{modeTrusting, "Trusting", "Asks before no tool"},
 }
 
-// usualModes is how many modes of modeList an agent without habits has.
+// usualModes is the number of modes in modeList that an agent without habits offers.
 const usualModes = 4
 
-// modes returns the modes that sessions have.
+// modes returns the modes that the agent offers.
 func (a *agent) modes() []mode {
 	if a.habits.NoModes {
 		return nil
@@ -57,7 +57,7 @@ type modeState struct {
 	Available []mode `json:"availableModes"`
 }
 
-// modes returns the state of the modes, nil if the session has none.
+// modes returns the current and the available modes, or nil if the session shows none.
 func (s *session) modes() *modeState {
 	if s.a.habits.NoModes || s.a.habits.OptionsOnly {
 		return nil
@@ -65,8 +65,8 @@ func (s *session) modes() *modeState {
 	return &modeState{s.mode(), s.a.modes()}
 }
 
-// setMode changes the mode. It announces the option that mirrors the mode before
-// it answers, so that the two agree when the editor reads the answer.
+// setMode handles session/set_mode. Before it responds, it announces the configuration option for the mode, so that
+// the editor sees the same value in both.
 func (a *agent) setMode(r *request, s *session, params json.RawMessage) *rpcError {
 	id, err := member(params, "modeId")
 	if err != nil {
@@ -81,7 +81,7 @@ func (a *agent) setMode(r *request, s *session, params json.RawMessage) *rpcErro
 	return nil
 }
 
-// switchMode changes the mode on the agent's own initiative.
+// switchMode changes the mode without a request from the editor, and announces the change.
 func (a *agent) switchMode(s *session, id string) {
 	s.write(event{Type: eventState, Mode: id})
 	a.tellMode(s, id)

@@ -6,13 +6,11 @@ import (
 	"sync"
 )
 
-// maxQueued is how many bytes may wait for a slow reader before turns have to
-// wait.
+// maxQueued is the number of queued bytes above which turns wait for a slow editor.
 const maxQueued = 8 << 20
 
-// outbox is the single writer of the output. Putting a frame never blocks, so
-// that the loop that reads input never waits for the editor to read. Turns call
-// drain to wait for a slow editor.
+// outbox queues frames and is the only writer to the output. The method put never blocks, so the loop that reads the
+// input never waits for the editor to read. Turns call drain to wait for a slow editor.
 type outbox struct {
 	mu     sync.Mutex
 	frames [][]byte
@@ -20,8 +18,8 @@ type outbox struct {
 	closed bool
 	err    error
 	wake   *sync.Cond    // signalled when there is work
-	room   chan struct{} // closed and replaced whenever a frame has left
-	done   chan struct{} // closed when run has ended
+	room   chan struct{} // closed and replaced whenever a frame was written
+	done   chan struct{} // closed when the method run has ended
 }
 
 func newOutbox() *outbox {
@@ -30,7 +28,7 @@ func newOutbox() *outbox {
 	return o
 }
 
-// put queues one frame. After close or a write error it drops it.
+// put queues one frame. It drops the frame after close or after a write error.
 func (o *outbox) put(frame []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -41,8 +39,8 @@ func (o *outbox) put(frame []byte) {
 	}
 }
 
-// drain waits until no more than most bytes are queued; 0 waits until everything
-// queued is written.
+// drain waits until at most most bytes are queued, a write fails, or ctx ends. With most 0, it waits until all queued
+// frames are written.
 func (o *outbox) drain(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()
@@ -59,7 +57,7 @@ func (o *outbox) drain(ctx context.Context, most int) {
 	}
 }
 
-// close makes run end after the last queued frame.
+// close makes the method run return after the last queued frame.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,7 +65,7 @@ func (o *outbox) close() {
 	o.wake.Signal()
 }
 
-// next waits for a frame. ok is false after the last one.
+// next waits for a frame. ok is false after the last frame.
 func (o *outbox) next() (frame []byte, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -81,7 +79,7 @@ func (o *outbox) next() (frame []byte, ok bool) {
 	return frame, true
 }
 
-// run writes frames, one Write each, until close or the first write error.
+// run writes the frames, each with a single Write, until close or the first write error.
 func (o *outbox) run(w io.Writer) error {
 	defer close(o.done)
 	for {

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// askFor are the patterns of tools that need the user's permission in agentic
-// mode. Interactive mode asks for every tool.
+// askFor lists patterns for the tools that need the user's permission in agentic mode. In interactive mode, every
+// tool needs it.
 var askFor = []string{"delete_*", "write_*", "edit_*", "move_*", "run_*", "switch_*"}
 
 type permissionOption struct {
@@ -17,8 +17,8 @@ type permissionOption struct {
 	Kind string `json:"kind"`
 }
 
-// permissionOptions are the options of a permission request. The ids differ from
-// the kinds on purpose, because an editor must answer with the id.
+// permissionOptions are the options of a permission request. The ids deliberately differ from the kinds, because an
+// editor must answer with the id.
 var permissionOptions = []permissionOption{
 	{"allow-once", "Allow", kindAllowOnce},
 	{"allow-always", "Always allow in this session", kindAllowAlways},
@@ -34,20 +34,18 @@ const (
 	kindRejectAlways = "reject_always"
 )
 
-// errRejected says that the user did not give a permission.
+// errRejected means that the user did not give permission.
 var errRejected = errors.New("the user rejected this")
 
 // dismissed is the outcome of a permission request that the user closed without
 // an answer.
 const dismissed = "cancelled"
 
-// errDismissed says that a permission request was answered with outcome
-// cancelled.
+// errDismissed means that a permission request was answered with the outcome cancelled.
 var errDismissed = errors.New("the user dismissed the request")
 
-// permit asks the user if the policy demands it. Anything but a clear yes means
-// no. It remembers an *_always answer by the tool's name until the session is
-// opened anew.
+// permit asks the user for permission to run a tool call, if the mode requires it. It returns an error unless the
+// user allows the call. It remembers an *_always answer for the tool's name until the session is opened again.
 func (a *agent) permit(ctx context.Context, s *session, w *work, current string) error {
 	patterns := askFor
 	if a.habits.Asks != nil {
@@ -95,8 +93,8 @@ func (a *agent) permit(ctx context.Context, s *session, w *work, current string)
 	return permitted(kind == kindAllowOnce || kind == kindAllowAlways)
 }
 
-// question asks the user about a call. kind is the kind of the chosen option,
-// cancelled if the user dismissed the question, "" for an invalid answer.
+// question asks the user about a call. kind is the kind of the chosen option, dismissed if the outcome is cancelled,
+// and "" for an invalid answer.
 func (a *agent) question(ctx context.Context, s *session, w *work, options []permissionOption) (kind string,
 	err error) {
 	var result struct {

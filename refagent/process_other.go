@@ -7,8 +7,8 @@ import (
 	"os/exec"
 )
 
-// inOwnGroup does nothing here. Without process groups only the command itself is
-// killed; its children may stay.
+// inOwnGroup does nothing, because this system has no process groups. A cancel kills only the command itself, and its
+// children may keep running.
 func inOwnGroup(*exec.Cmd) {}
 
 func endGroup(*exec.Cmd) {}

@@ -8,14 +8,13 @@ import (
 	"syscall"
 )
 
-// inOwnGroup starts a command in its own process group and kills that group as a
-// whole.
+// inOwnGroup makes a command start in its own process group. A cancel kills the whole group.
 func inOwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endGroup kills the rest of a command's group after the command ended.
+// endGroup kills the remaining processes of a command's group after the command has ended.
 func endGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil && cmd.SysProcAttr.Setpgid {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // ESRCH: nothing is left

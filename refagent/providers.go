@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// provider is the id of the agent's only provider of models, which cannot be
-// disabled.
+// provider is the id of the agent's only model provider. providerAPI is the type of the provider's API.
 const provider, providerAPI = "main", "openai"
 
-// endpoint is the address of a model, with the headers for its requests.
+// endpoint is the address of a model's API, with extra headers for requests.
 type endpoint struct {
 	base    string
 	headers map[string]string
@@ -18,8 +17,7 @@ type endpoint struct {
 
 func (e *endpoint) url() string { return strings.TrimSuffix(e.base, "/") + "/chat/completions" }
 
-// providers adds the methods that tell the agent its model's address, if it has
-// them.
+// providers adds the methods by which an editor configures the model's address, if the agent supports them.
 func (a *agent) providers(methods map[string]handler) {
 	if !a.provides() {
 		return
@@ -59,5 +57,5 @@ func (a *agent) providers(methods map[string]handler) {
 	}
 }
 
-// provides reports whether an editor can tell the agent its model's address.
+// provides reports whether an editor may configure the model's address.
 func (a *agent) provides() bool { return a.options.Getenv(EnvProviders) == "yes" }

@@ -12,15 +12,15 @@ import (
 
 // The kinds of event in a session's log.
 const (
-	eventSession = "session" // the first line: Cwd, and the Parent of a child
+	eventSession = "session" // first line: Cwd, and for a child session its Parent
 	eventPrompt  = "prompt"  // a turn began: Blocks, MessageID, Key, Message
 	eventUpdate  = "update"  // a content update was sent
-	eventMessage = "message" // the model's context grew
+	eventMessage = "message" // a message was added to the model's context
 	eventState   = "state"   // Mode, Thoughts or Title changed
 	eventEnd     = "end"     // a turn ended: Stop, or "" after an error
 )
 
-// event is one line of a session's log, written when it happens.
+// event is one line of a session's log. It is written as soon as the event happens.
 type event struct {
 	Type      string            `json:"type"`
 	At        time.Time         `json:"at"`
@@ -34,17 +34,17 @@ type event struct {
 	Mode      string            `json:"mode,omitempty"`
 	Thoughts  *bool             `json:"thoughts,omitempty"`
 	Title     string            `json:"title,omitempty"`
-	Setting   string            `json:"setting,omitempty"` // its id; Value is its value
+	Setting   string            `json:"setting,omitempty"` // id of the setting; Value is its value
 	Value     string            `json:"value,omitempty"`
 	Stop      string            `json:"stop,omitempty"`
 }
 
-// record is the state that a session's log describes. The same fold runs while
-// the session lives and when a log is read, even one that a crash cut short.
+// record is the state of a session that results from the events in its log. It is computed in the same way while the
+// session runs and when a log is read. The log may be incomplete because of a crash.
 type record struct {
 	cwd, parent      string
-	stop             string            // of the latest turn that has ended
-	keys             map[string]string // the messages of prompts, by their idempotency keys
+	stop             string            // stop reason of the latest turn that has ended
+	keys             map[string]string // ids of prompts' messages, by idempotency key
 	created, updated time.Time
 	title            string
 	mode             string
@@ -53,15 +53,15 @@ type record struct {
 	history          []ModelMessage // the model's context
 	plan             []planEntry
 	usage            *update
-	messages         int // message ids given out
+	messages         int // number of message ids used
 	calls            map[string]bool
 
-	showing bool // collect shown
-	pieces  bool // show texts in their pieces
+	showing bool // collect updates in shown
+	pieces  bool // keep the original chunks of texts
 	shown   []update
 
-	partial strings.Builder // text of a reply that is not complete
-	started int             // length of history when the turn began
+	partial strings.Builder // text of an incomplete reply
+	started int             // length of history at the turn's start
 	open    map[string]int  // unfinished tool calls → index in shown
 }
 
@@ -109,7 +109,7 @@ func (r *record) apply(e event) {
 		r.settle()
 		r.stop = e.Stop
 		if e.Stop == stopRefusal {
-			// A refused prompt and the messages after it stay out of the context.
+			// Remove a refused prompt and the messages after it from the context.
 			r.history = r.history[:min(r.started, len(r.history))]
 		}
 	}
@@ -125,7 +125,7 @@ func (r *record) update(u update) {
 		}
 		if n := len(r.shown); r.showing && n > 0 && !r.pieces &&
 			r.shown[n-1].Tag == u.Tag && r.shown[n-1].MessageID == u.MessageID {
-			// One chunk for each message is enough for a replay.
+			// For a replay, one chunk per message is enough.
 			r.shown[n-1].Content = text(chunkText(r.shown[n-1]) + s)
 			return
 		}
@@ -146,7 +146,7 @@ func (r *record) update(u update) {
 		if u.Status == statusCompleted || u.Status == statusFailed || u.Status == statusCancelled {
 			delete(r.open, u.ToolCallID)
 		}
-	case "compaction_update": // that completed
+	case "compaction_update": // only a completed one is logged
 		r.compact(u)
 	case "subagent_update", "session_message":
 		r.show(u)
@@ -158,7 +158,7 @@ func (r *record) update(u update) {
 	}
 }
 
-// compact replaces the conversation by a summary.
+// compact replaces the conversation by its summary.
 func (r *record) compact(u update) {
 	r.history = []ModelMessage{{Role: roleUser, Text: "What was said so far?"}}
 	for _, b := range u.Summary {
@@ -174,8 +174,8 @@ func (r *record) show(u update) {
 	}
 }
 
-// settle completes the history of an interrupted turn: no tool call stays open,
-// every call of the model has a result, every question an answer.
+// settle completes the history of an interrupted turn. Afterwards no tool call is open, every call of the model has a
+// result, and every prompt has an answer.
 func (r *record) settle() {
 	for _, id := range slices.Sorted(maps.Keys(r.open)) {
 		r.update(update{Tag: "tool_call_update", ToolCallID: id, Status: statusFailed, Content: textContent(interrupted)})
@@ -201,8 +201,8 @@ func (r *record) settle() {
 
 const interrupted = "[interrupted]"
 
-// merged returns a tool call after an update. A terminal or a child no longer
-// exists when a log is read, so its output replaces it.
+// merged returns a tool call to which an update was applied. Content that shows a terminal or a child session is
+// replaced by the output, because neither exists any more when a log is read.
 func merged(call, u update) update {
 	call.Status = u.Status
 	call.Content, call.RawOutput = cmp.Or(u.Content, call.Content), cmp.Or(u.RawOutput, call.RawOutput)
@@ -220,8 +220,8 @@ func merged(call, u update) update {
 	return call
 }
 
-// refers reports whether content shows a terminal or a child, which no longer
-// exists when a log is read.
+// refers reports whether content shows a terminal or a child session, neither of which exists any more when a log is
+// read.
 func refers(content any) bool {
 	list, _ := content.([]any)
 	for _, item := range list {
@@ -243,7 +243,7 @@ func chunkText(u update) string {
 	return ""
 }
 
-// messageID returns the next message id. Ids are never reused in a session.
+// messageID returns a new message id. A session never reuses an id.
 func (r *record) messageID() string {
 	r.messages++
 	return "msg-" + strconv.Itoa(r.messages)
@@ -255,7 +255,8 @@ func (r *record) count(id string) {
 	}
 }
 
-// callID returns the model's id of a call, made unique within the session.
+// callID returns an id for a tool call that is unique in the session. It is the model's id, with a number appended if
+// necessary.
 func (r *record) callID(id string) string {
 	id = cmp.Or(id, "call")
 	unique := id

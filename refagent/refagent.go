@@ -1,8 +1,7 @@
-// Package refagent is a small but genuine coding agent. It speaks the Agent
-// Client Protocol v1 on a pair of streams and reaches its model through an OpenAI
-// Chat Completions endpoint. With zero Hooks it breaks no rule of the protocol.
-// It shares no code with the rest of acp-test, so that it is an independent
-// reading of the specification.
+// Package refagent is the reference agent: a small but complete coding agent. It speaks the Agent Client Protocol on
+// a pair of streams and accesses its model through an OpenAI Chat Completions endpoint. With zero Hooks it violates
+// no rule of the protocol. It shares no code with the rest of acp-test, so that it is an independent implementation
+// of the specification.
 package refagent
 
 import (
@@ -21,66 +20,58 @@ import (
 
 // Environment variables that the agent reads through Options.Getenv.
 const (
-	// EnvBaseURL is the model's base URL, with its version path
-	// (http://127.0.0.1:1234/v1). Without it every prompt fails.
+	// EnvBaseURL is the model's base URL, with its version path (http://127.0.0.1:1234/v1). If it is unset, every
+	// prompt fails.
 	EnvBaseURL = "OPENAI_BASE_URL"
-	// EnvAPIKey is sent as the bearer token; "none" if unset.
+	// EnvAPIKey is the key that is sent as the bearer token; "none" if unset.
 	EnvAPIKey = "OPENAI_API_KEY"
-	// EnvModel names the model; DefaultModel if unset.
+	// EnvModel is the name of the model; DefaultModel if unset.
 	EnvModel = "OPENAI_MODEL"
 	// EnvState is the state directory; see Options.StateDir.
 	EnvState = "ACP_TEST_REFAGENT_STATE"
-	// EnvAuth set to "agent" makes the agent advertise logout and one
-	// authentication method with that id. session/new, load, resume, list and
-	// delete then fail with -32000 until authenticate succeeded.
+	// EnvAuth set to "agent" makes the agent advertise logout and one authentication method with that id.
+	// session/new, load, resume, list and delete then fail with -32000 until authenticate succeeds.
 	EnvAuth = "ACP_TEST_REFAGENT_LOGIN"
-	// EnvFork set to "yes" makes the agent advertise session/fork, which is an
-	// unstable part of the protocol.
+	// EnvFork, if set to "yes", makes the agent advertise session/fork, which is an unstable part of the protocol.
 	EnvFork = "ACP_TEST_REFAGENT_FORK"
-	// EnvProviders set to "yes" makes the agent advertise providers, an unstable
-	// part of the protocol by which an editor tells the agent its model's
-	// address.
+	// EnvProviders, if set to "yes", makes the agent advertise providers. With this unstable part of the protocol, an
+	// editor configures the address of the agent's model.
 	EnvProviders = "ACP_TEST_REFAGENT_PROVIDERS"
 )
 
-// DefaultModel is the model asked for when EnvModel is not set.
+// DefaultModel is the name of the model if EnvModel is unset.
 const DefaultModel = "reference-model"
 
 // Version is the version in the agent's agentInfo.
 const Version = "1.0.0"
 
-// Options is everything that a run of the agent depends on. In and Out are
-// required; the other fields have useful zero values.
+// Options configures a run of the agent. In and Out are required; the other fields have useful zero values.
 type Options struct {
-	In  io.Reader // messages of the editor; closed when the context ends, if it is an io.Closer
+	In  io.Reader // messages from the editor; closed when ctx ends if it is an io.Closer
 	Out io.Writer // messages to the editor, each frame in one Write
-	Log io.Writer // log lines for people (stderr); nil: none
+	Log io.Writer // log lines for people (stderr); nil means none
 
-	// Getenv looks up the settings named by the Env constants, XDG_STATE_HOME
-	// and HOME. nil: nothing is set.
+	// Getenv looks up the variables of the Env constants, XDG_STATE_HOME and HOME. nil means that none is set.
 	Getenv func(string) string
 
-	// StateDir is the directory for sessions. Default: EnvState, else
-	// XDG_STATE_HOME/acp-test-refagent, else HOME/.local/state/acp-test-refagent.
+	// StateDir is the directory for stored sessions. The default is EnvState, else XDG_STATE_HOME/acp-test-refagent,
+	// else HOME/.local/state/acp-test-refagent.
 	StateDir string
 
-	// AnswerGrace is how long a cancelled turn waits for the editor to answer an
-	// open request, before the agent sends $/cancel_request and goes on. (The
-	// protocol asks the editor to answer permissions with outcome cancelled.)
-	// Default: half a second.
+	// AnswerGrace is the time that a cancelled turn waits for the editor to answer an open request. (The protocol
+	// requires the editor to answer permission requests with the outcome cancelled.) After that time, the agent sends
+	// $/cancel_request and continues. The default is half a second.
 	AnswerGrace time.Duration
 
-	// Hooks are the places that faults change. Zero: the correct agent.
+	// Hooks contains functions by which faults change the agent. The zero value is the correct agent.
 	Hooks Hooks
-	// Habits are ways in which this agent differs from the reference agent, as it
-	// may.
+	// Habits are permitted differences from the reference agent.
 	Habits Habits
 }
 
-// Run serves one connection until the input ends, the context is done or the
-// output breaks. At the end of input it cancels running turns, kills the
-// processes it started and returns nil. It returns an error for a missing option,
-// an unusable state directory or a broken stream.
+// Run serves one connection until the input ends, ctx ends or the output fails. At the end of input it cancels
+// running turns, kills the processes that it started and returns nil. It returns an error if an option is missing,
+// the state directory is unusable or a stream breaks.
 func Run(ctx context.Context, o Options) error {
 	if o.In == nil || o.Out == nil {
 		return errors.New("starting the reference agent: In and Out are required")
@@ -126,9 +117,9 @@ func defaultStateDir(getenv func(string) string) string {
 	return ""
 }
 
-// Serve serves a protocol over HTTP until ctx ends, on listener l or, if that is
-// nil, at address. handler returns the HTTP handler for the host and port. Serve
-// prints the URL on a line on out.
+// Serve serves a protocol over HTTP until ctx ends. It uses the listener l or, if l is nil, listens at address.
+// handler returns the HTTP handler, given the host and port. Serve prints a line with the URL to out, unless out is
+// nil.
 func Serve(ctx context.Context, protocol, path, address string, l net.Listener, out io.Writer,
 	handler func(host string) http.Handler) (err error) {
 	if l == nil {

@@ -16,13 +16,12 @@ import (
 
 const (
 	maxMatches  = 100
-	maxSearched = 1 << 20 // bytes; larger files are not searched
-	maxFetched  = 1 << 20 // bytes of a fetched page
+	maxSearched = 1 << 20 // maximum size in bytes of a searched file
+	maxFetched  = 1 << 20 // maximum bytes of a fetched page
 )
 
-// search searches the text files below the session's directory for a regular
-// expression, in the order of their names. It takes an invalid expression
-// literally.
+// search searches the text files below the session's directory for a regular expression, in the order of their names.
+// If the expression is invalid, it searches for the text itself.
 func search(ctx context.Context, w *work) error {
 	pattern := w.args.str("pattern")
 	re, err := regexp.Compile(pattern)
@@ -40,7 +39,7 @@ func search(ctx context.Context, w *work) error {
 			case ctx.Err() != nil:
 				return errCancelled
 			case err != nil:
-				return nil // an unreadable part is passed over
+				return nil // skip what cannot be read
 			case d.IsDir() && strings.HasPrefix(d.Name(), ".") && name != ".":
 				return fs.SkipDir
 			case !d.Type().IsRegular():
@@ -71,7 +70,7 @@ func search(ctx context.Context, w *work) error {
 	return err
 }
 
-// fetch gets a web page as text.
+// fetch gets a web page and returns its text.
 func fetch(ctx context.Context, w *work) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.args.str("url"), nil)
 	if err != nil {
@@ -93,13 +92,13 @@ func fetch(ctx context.Context, w *work) error {
 	return nil
 }
 
-// think gives the model room to reason; it has no effect.
+// think gives the model a place to write its reasoning. It has no other effect.
 func think(_ context.Context, w *work) error {
 	w.content, w.result = textContent(w.args.str("thought")), "Noted."
 	return nil
 }
 
-// planSchema returns the schema of a list of steps, each with its status.
+// planSchema returns the schema of the arguments of the plan tool: a list of steps, each with a status.
 func planSchema() object {
 	step := schema("step", "status")
 	step["properties"].(object)["status"] = object{"type": "string",
@@ -109,7 +108,7 @@ func planSchema() object {
 	return s
 }
 
-// updatePlan shows the model's plan.
+// updatePlan sends the model's plan to the editor.
 func updatePlan(_ context.Context, w *work) error {
 	list, _ := w.args["steps"].([]any)
 	entries := []planEntry{}
@@ -123,7 +122,7 @@ func updatePlan(_ context.Context, w *work) error {
 	return nil
 }
 
-// switchMode lets the model leave or enter a mode, if the user agrees.
+// switchMode lets the model change the session's mode. The user must have agreed.
 func switchMode(_ context.Context, w *work) error {
 	id := w.args.str("mode")
 	if !w.a.knownMode(id) {

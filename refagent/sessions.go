@@ -11,52 +11,52 @@ import (
 	"time"
 )
 
-// session is one conversation that this process serves.
+// session is a conversation that this process serves.
 type session struct {
 	a     *agent
 	id    string
 	cwd   string
 	roots []string // cwd and the additional directories
-	// system is the system prompt that the editor gave; "" is the agent's own.
+	// system is the system prompt from the editor; "" means the agent's own.
 	system string
 	mcp    *mcpServers
 
 	mu     sync.Mutex
 	rec    *record
-	log    *os.File         // nil once released
-	turn   *turn            // the prompt that runs
-	keyed  map[string]*turn // prompts of this process, by their idempotency keys
-	queue  []*turn          // prompts that wait for it
+	log    *os.File         // nil after release
+	turn   *turn            // running prompt, or nil
+	keyed  map[string]*turn // prompts of this process, by idempotency key
+	queue  []*turn          // prompts that wait for the running one
 	always map[string]bool
 
 	greeted, noticed atomic.Bool
 
 	lineage
 
-	// In version 2:
+	// The following fields are used only in version 2.
 	state         string            // idle, running or requires_action
-	waiting       int               // questions to the user that are open
-	items         map[string]func() // functions that stop a running tool call or terminal, by its kind and id
-	background    []*terminal       // commands that no turn waits for
+	waiting       int               // number of open questions to the user
+	items         map[string]func() // by kind and id: stops a running tool call or terminal
+	background    []*terminal       // commands that run without a turn
 	hadBackground bool
 }
 
-// turn is one prompt that runs or waits.
+// turn is a prompt that is running or waiting.
 type turn struct {
 	request   *request
-	key       string     // its idempotency key; "" if it has none
-	again     []*request // the same prompt, sent again before the answer
+	key       string     // the prompt's idempotency key, or ""
+	again     []*request // requests that repeat the prompt before its answer
 	ctx       context.Context
 	stop      context.CancelFunc
-	cancelled bool // by the editor; guarded by the session
+	cancelled bool // the editor has cancelled it; guarded by session.mu
 	done      chan struct{}
-	asked     bool  // whether tools may be used
-	barred    error // why they may not
+	asked     bool  // the user was asked whether tools may be used
+	barred    error // reason why tools may not be used, or nil
 	blocks    []json.RawMessage
 	message   ModelMessage
 }
 
-// open makes a session live. It replaces a live session with the same id.
+// open opens a session in this process. It replaces a session with the same id.
 func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	log, err := a.store.appendTo(id)
 	if err != nil {
@@ -80,7 +80,7 @@ func (a *agent) open(id string, p setup, rec *record) (*session, *rpcError) {
 	return s, nil
 }
 
-// enlist registers a session under its id.
+// enlist registers a session under its id. It releases a session that had the id before.
 func (a *agent) enlist(s *session) {
 	a.mu.Lock()
 	old := a.sessions[s.id]
@@ -91,8 +91,8 @@ func (a *agent) enlist(s *session) {
 	}
 }
 
-// addRoot adds a directory to those that the session works in, and returns its
-// path.
+// addRoot adds a directory to the session's roots. It returns the directory's path, with links resolved if the habit
+// RealPaths is set.
 func (s *session) addRoot(dir string) string {
 	s.roots = append(s.roots, dir)
 	if real := s.a.real(dir); real != dir {
@@ -102,7 +102,7 @@ func (s *session) addRoot(dir string) string {
 	return dir
 }
 
-// real returns a path with links resolved, if that is the habit.
+// real returns a path with links resolved if the habit RealPaths is set, and the path unchanged otherwise.
 func (a *agent) real(path string) string {
 	if a.habits.RealPaths {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -112,10 +112,10 @@ func (a *agent) real(path string) string {
 	return path
 }
 
-// spawn runs f in a goroutine. The end of the connection waits for it.
+// spawn runs f in a goroutine. The agent waits for it at the end of the connection.
 func (a *agent) spawn(f func()) { a.tasks.Go(f) }
 
-// write adds an event to the record and its log.
+// write applies an event to the session's record and appends it to the log.
 func (s *session) write(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -137,14 +137,14 @@ func (s *session) writeLocked(e event) {
 	}
 }
 
-// locked calls get under the session's lock and returns its result.
+// locked locks the session, calls get and returns its result.
 func locked[T any](s *session, get func() T) T {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return get()
 }
 
-// running returns the prompt that runs, nil if none does.
+// running returns the running prompt, or nil if there is none.
 func (s *session) running() *turn { return locked(s, func() *turn { return s.turn }) }
 
 func (s *session) mode() string { return locked(s, func() string { return s.rec.mode }) }
@@ -155,7 +155,7 @@ func (s *session) callID(wish string) string {
 	return locked(s, func() string { return s.rec.callID(wish) })
 }
 
-// cancelTurn cancels the running prompt, if any, because the editor asked for it.
+// cancelTurn cancels the running prompt and the waiting prompts, because the editor requested it.
 func (s *session) cancelTurn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *session) cancelTurn() {
 	}
 }
 
-// settle cancels the running prompt and waits until it has been answered.
+// settle cancels the session's prompts and waits until they have been answered.
 func (s *session) settle() {
 	s.cancelTurn()
 	for t := s.running(); t != nil; t = s.running() {
@@ -185,7 +185,7 @@ func (s *session) settle() {
 	}
 }
 
-// release frees the resources of a session. Its log stays.
+// release frees the resources of a session. Its log stays stored.
 func (s *session) release() {
 	s.mcp.close()
 	s.mu.Lock()
@@ -196,7 +196,7 @@ func (s *session) release() {
 	}
 }
 
-// retire takes the session out of service, so that no prompt finds it any more.
+// retire removes the session from the open sessions, ends its work and frees its resources.
 func (s *session) retire() {
 	s.a.mu.Lock()
 	if s.a.sessions[s.id] == s {
@@ -211,7 +211,7 @@ func (s *session) retire() {
 func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 	s, err := a.own(params)
 	if err != nil && err.Code == codeUnknownSession && a.v2() {
-		a.conn.respond(r, nil, nil) // the answer to session/close
+		a.conn.respond(r, nil, nil) // the response to session/close
 		return nil
 	}
 	if err != nil {
@@ -225,8 +225,7 @@ func (a *agent) closeSession(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// deleteSession removes a session for good. It also succeeds for a session that
-// does not exist.
+// deleteSession removes a session and its stored log. It also succeeds for a session that does not exist.
 func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 	id, err := member(params, "sessionId")
 	if err != nil {
@@ -253,11 +252,11 @@ func (a *agent) deleteSession(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// forks reports whether the agent has session/fork.
+// forks reports whether the agent supports session/fork.
 func (a *agent) forks() bool { return a.options.Getenv(EnvFork) == "yes" }
 
-// forkSession opens a session that begins with the conversation of another
-// session and then goes on independently.
+// forkSession handles session/fork. The new session begins with the conversation of the other session and then
+// continues independently.
 func (a *agent) forkSession(r *request, params json.RawMessage) *rpcError {
 	_, set, lines, err := a.stored(params, false)
 	if err != nil {

@@ -8,16 +8,15 @@ import (
 	"strings"
 )
 
-// setup is the common part of session/new, load and resume.
+// setup contains the parameters that session/new, session/load and session/resume have in common.
 type setup struct {
 	cwd         string
 	directories []string
 	servers     []json.RawMessage
-	system      string // the system prompt as a whole; "" is the agent's own
+	system      string // complete system prompt; "" means the agent's own
 }
 
-// setup reads the setup of a session from a request, in the connection's version
-// of the protocol.
+// setup reads these parameters from a request, in the form of the connection's protocol version.
 func (a *agent) setup(params json.RawMessage, serversRequired bool) (setup, *rpcError) {
 	s, err := decodeSetup(params, serversRequired && !a.v2())
 	if err == nil && a.v2() {
@@ -29,8 +28,8 @@ func (a *agent) setup(params json.RawMessage, serversRequired bool) (setup, *rpc
 	return s, err
 }
 
-// decodeSystem returns the system prompt of a request, "" if it has none. It
-// refuses modes other than append and override, and content that is not text.
+// decodeSystem returns the system prompt in a request, or "" if there is none. It returns an error for a mode other
+// than append and override, and for content that is not text.
 func decodeSystem(params json.RawMessage) (string, *rpcError) {
 	var p struct {
 		SystemPrompt *struct {
@@ -92,8 +91,8 @@ func decodeSetup(params json.RawMessage, serversRequired bool) (setup, *rpcError
 	return s, nil
 }
 
-// opened returns the answer to a request that opened the session; id is "" if the
-// request already named it.
+// opened returns the result for a request that opened the session. id is the session's id, or "" if the request
+// contained it.
 func (s *session) opened(id string) object {
 	m := object{}
 	if id != "" {
@@ -126,8 +125,8 @@ func (a *agent) newSession(r *request, params json.RawMessage) *rpcError {
 	return nil
 }
 
-// introduce answers the request that opened a session, at once or when the MCP
-// servers have started. id is as in opened.
+// introduce responds to the request that opened a session, at once or after the MCP servers have started. id is as in
+// the method opened.
 func (a *agent) introduce(r *request, s *session, id string) {
 	r.session = s.id
 	answer := func() {
@@ -149,9 +148,9 @@ func (a *agent) introduce(r *request, s *session, id string) {
 	})
 }
 
-// announce sends the state that an editor needs right after a session is set up.
+// announce sends the state that an editor needs after a session is opened.
 func (a *agent) announce(s *session) {
-	if !a.v2() { // version 2 has them in the answer
+	if !a.v2() { // in version 2, the response contains them
 		a.tell(s, update{Tag: "available_commands_update", Commands: commands})
 	}
 	if usage := locked(s, func() *update { return s.rec.usage }); usage != nil {
@@ -165,9 +164,8 @@ func (a *agent) announce(s *session) {
 	})
 }
 
-// resumeSession serves session/resume. In version 2 it shows the history if the
-// request asks for it. It does not reopen a session that is at work, but sends
-// its state.
+// resumeSession handles session/resume. In version 2, it replays the history if the request asks for that. If the
+// session is still working, it does not open the session again, but sends the session's state.
 func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	if !a.v2() {
 		return a.goOn(r, params, false)
@@ -191,8 +189,8 @@ func (a *agent) resumeSession(r *request, params json.RawMessage) *rpcError {
 	return a.goOn(r, params, replay)
 }
 
-// rejoin answers session/resume of a session at work, without interrupting the
-// work. Its updates wait until the history is shown.
+// rejoin responds to session/resume for a session that is still working. The work continues, but its updates wait
+// until the history has been replayed.
 func (a *agent) rejoin(r *request, live *session, params json.RawMessage, replay bool) *rpcError {
 	if _, err := decodeSetup(params, false); err != nil {
 		return err
@@ -208,7 +206,7 @@ func (a *agent) rejoin(r *request, live *session, params json.RawMessage, replay
 	return nil
 }
 
-// goOn opens a stored session again, and shows its history if showing is set.
+// goOn opens a stored session. If showing is set, it replays the session's history to the editor.
 func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError {
 	s, err := a.reopen(r, params, showing)
 	if err != nil {
@@ -221,8 +219,8 @@ func (a *agent) goOn(r *request, params json.RawMessage, showing bool) *rpcError
 	return nil
 }
 
-// replay shows the history of a session. It shows the history of each child
-// where the child was announced.
+// replay sends the history of a session to the editor. It sends the history of each child session at the point where
+// the child was announced.
 func (s *session) replay() {
 	list := s.rec.shown
 	s.rec.showing, s.rec.shown = false, nil
@@ -233,8 +231,7 @@ func (s *session) replay() {
 	})
 }
 
-// showAgain replays a session that is at work. The caller holds its lock; other
-// updates wait for the lock.
+// showAgain replays the history of a session that is still working. The caller holds s.mu, so other updates wait.
 func (s *session) showAgain() {
 	lines, err := s.a.store.lines(s.id)
 	if err != nil {
@@ -246,7 +243,7 @@ func (s *session) showAgain() {
 	s.show(rec.shown, func(u update) {
 		c := s.a.find(u.SessionID)
 		switch {
-		case c == nil: // the session came back without its history
+		case c == nil: // the session was resumed without its history
 			s.replayChild(u)
 			return
 		case c.parent != s:
@@ -260,8 +257,7 @@ func (s *session) showAgain() {
 	})
 }
 
-// show sends the updates of a session's history. child shows the child that an
-// update announces.
+// show sends the updates of a session's history. It calls child for each update that announces a child session.
 func (s *session) show(list []update, child func(u update)) {
 	a := s.a
 	for _, u := range list {
@@ -273,7 +269,7 @@ func (s *session) show(list []update, child func(u update)) {
 			continue
 		}
 		if u.Tag == "session_message" && u.Sender != s.id && u.Recipient != s.id {
-			continue // belongs to the session that this one was forked from
+			continue // from the session of which this is a fork
 		}
 		a.tell(s, u)
 	}
@@ -282,7 +278,7 @@ func (s *session) show(list []update, child func(u update)) {
 	}
 }
 
-// reopen makes a stored session live again.
+// reopen opens a stored session.
 func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*session, *rpcError) {
 	id, set, lines, err := a.stored(params, showing)
 	if err != nil {
@@ -297,8 +293,8 @@ func (a *agent) reopen(r *request, params json.RawMessage, showing bool) (*sessi
 	return a.open(id, set, rec.fold(lines))
 }
 
-// stored reads the session that a request names, and its new setup. It refuses a
-// session whose prompt is running, because a replay would mix with live updates.
+// stored returns the stored log of the session in a request, and the setup in the request. It returns an error if a
+// prompt is running in the session, because the replay would mix with live updates.
 func (a *agent) stored(params json.RawMessage, serversRequired bool) (id string, set setup, lines [][]byte,
 	err *rpcError) {
 	if id, err = member(params, "sessionId"); err != nil {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// outputLimit is how many bytes at the end of a command's output are kept.
+// outputLimit is the number of bytes that are kept from the end of a command's output.
 const outputLimit = 256 << 10
 
 type exitStatus struct {
@@ -31,8 +31,8 @@ func (e exitStatus) err() error {
 	return nil
 }
 
-// runShell runs a command in a terminal of the editor or, if the editor has none,
-// in a process group of the agent.
+// runShell runs a command in a terminal of the editor. If the editor has no terminals, the agent runs the command
+// itself.
 func runShell(ctx context.Context, w *work) error {
 	var status exitStatus
 	var output string
@@ -66,8 +66,8 @@ func runShell(ctx context.Context, w *work) error {
 	return nil
 }
 
-// inTerminal runs a command in a terminal: create, wait, output, release, with a
-// kill when the turn is cancelled.
+// inTerminal runs a command in a terminalof the editor: it creates the terminal, waits for the command, gets the
+// output and releases the terminal. If the turn is cancelled, it kills the command.
 func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string, err error) {
 	conn, id := w.a.conn, w.s.id
 	var created struct{ TerminalID string }
@@ -80,7 +80,7 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 		return status, "", fmt.Errorf("creating a terminal: %w", err)
 	}
 	terminal := object{"sessionId": id, "terminalId": created.TerminalID}
-	// From here on the terminal has to be released, also in a cancelled turn.
+	// From here on, the terminal must be released, even if the turn is cancelled.
 	defer func() {
 		release := func() { _ = conn.callEvenSo(ctx, "terminal/release", id, terminal, nil) }
 		if w.a.habits.Later {
@@ -100,7 +100,7 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 	err = waiting.await(ctx, &status)
 	if ctx.Err() != nil {
 		if err != nil {
-			_ = conn.callEvenSo(ctx, "terminal/kill", id, terminal, nil) // an error does not matter: release kills too
+			_ = conn.callEvenSo(ctx, "terminal/kill", id, terminal, nil) // ignore an error: release kills too
 			_ = waiting.awaitGrace(&status)
 		}
 		return status, "", errCancelled
@@ -113,22 +113,22 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 		return status, "", fmt.Errorf("reading the command's output: %w", err)
 	}
 	if w.a.habits.Kills {
-		_ = conn.call(ctx, "terminal/kill", id, terminal, nil) // no effect on a command that has ended
+		_ = conn.call(ctx, "terminal/kill", id, terminal, nil) // has no effect on a command that has ended
 	}
 	return status, out.Output, nil
 }
 
-// plainWords reports whether a command needs no shell.
+// plainWords reports whether a command consists only of plain words, so that it needs no shell.
 func plainWords(words []string) bool {
 	return !strings.ContainsFunc(strings.Join(words, ""), func(r rune) bool {
 		return !strings.ContainsRune("/._-,:+@", r) && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	})
 }
 
-// pollEvery is how long a poll of a terminal waits before the next.
+// pollEvery is the delay between two polls of a terminal.
 const pollEvery = 20 * time.Millisecond
 
-// poll asks for a terminal's output until the command has ended.
+// poll requests a terminal's output again and again until the command has ended.
 func (w *work) poll(ctx context.Context, terminal object) (status exitStatus, output string, err error) {
 	for {
 		var out struct {
@@ -151,8 +151,8 @@ func (w *work) poll(ctx context.Context, terminal object) (status exitStatus, ou
 	}
 }
 
-// inProcess runs the command itself, and writes its output to show. When the turn
-// is cancelled, it kills the whole process group.
+// inProcess runs a command as a process of the agent, and also writes its output to show. If ctx ends, it kills the
+// command's process group.
 func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus, output string, err error) {
 	cmd := exec.CommandContext(ctx, "sh", "-c", w.args.str("command"))
 	cmd.Dir = w.s.cwd
@@ -160,14 +160,14 @@ func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus
 	both := io.MultiWriter(&out, show)
 	cmd.Stdout, cmd.Stderr = both, both
 	inOwnGroup(cmd)
-	// The editor must have read that the command runs before it can see any effect of it.
+	// The editor must have read that the command is running before the command can have any effect.
 	w.a.conn.out.drain(ctx, 0)
 	cmd.WaitDelay = linger / 4
 	if w.a.hooks.Command != nil {
 		w.a.hooks.Command(cmd)
 	}
 	err = cmd.Run()
-	endGroup(cmd) // processes that the command left in the background
+	endGroup(cmd) // for background processes of the command
 	if ctx.Err() != nil {
 		return status, "", errCancelled
 	}
@@ -178,7 +178,7 @@ func (w *work) inProcess(ctx context.Context, show io.Writer) (status exitStatus
 	return status, out.String(), nil
 }
 
-// tail keeps the last outputLimit bytes of what is written to it.
+// tail is a writer that keeps the last outputLimit bytes.
 type tail struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -194,7 +194,7 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// String returns the text, cut at the boundary of a character.
+// String returns the text that was kept. It removes an incomplete character at its beginning.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,9 +14,8 @@ import (
 	"sync"
 )
 
-// store keeps one log per session: JSON Lines, each event appended in one write
-// when it happens, so that a session can be loaded after any crash. It ignores an
-// incomplete last line.
+// store contains one log per session in JSON Lines. Each event is appended in a single write when it happens, so that
+// a session can be loaded after a crash. An incomplete last line is ignored.
 type store struct{ dir string }
 
 var sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^sess_[0-9a-f]{32}$`) })
@@ -35,7 +34,7 @@ func openStore(dir string) (*store, error) {
 
 func (st *store) path(id string) string { return filepath.Join(st.dir, id+".jsonl") }
 
-// ids lists the stored sessions.
+// ids returns the ids of the stored sessions.
 func (st *store) ids() ([]string, error) {
 	entries, err := os.ReadDir(st.dir)
 	if err != nil {
@@ -50,7 +49,7 @@ func (st *store) ids() ([]string, error) {
 	return ids, nil
 }
 
-// lines returns the lines of a session's log; fs.ErrNotExist if there is none.
+// lines returns the lines of a session's log, or fs.ErrNotExist if there is no log.
 func (st *store) lines(id string) ([][]byte, error) {
 	if !sessionID().MatchString(id) {
 		return nil, fs.ErrNotExist
@@ -62,14 +61,14 @@ func (st *store) lines(id string) ([][]byte, error) {
 	return bytes.Split(data, []byte("\n")), nil
 }
 
-// fold adds the log of a session to the record and completes an interrupted turn.
+// fold applies the events of a log to the record and completes an interrupted turn.
 func (r *record) fold(lines [][]byte) *record {
 	r.read(lines)
 	r.settle()
 	return r
 }
 
-// read adds the log of a session, which may still be at work, to the record.
+// read applies the events of a log to the record. The session may still be working.
 func (r *record) read(lines [][]byte) {
 	for _, line := range lines {
 		var e event
@@ -89,9 +88,9 @@ func (st *store) remove(id string) error {
 	return nil
 }
 
-// removeFamily removes a session with its children.
+// removeFamily removes the logs of a session and of its child sessions.
 func (st *store) removeFamily(id string) error {
-	lines, _ := st.lines(id) // the children of an unreadable session cannot be found
+	lines, _ := st.lines(id) // without the log, the children are unknown
 	if err := st.remove(id); err != nil {
 		return err
 	}
@@ -107,13 +106,13 @@ func (st *store) removeFamily(id string) error {
 	return nil
 }
 
-// appendTo opens the log of a live session to append to it.
+// appendTo opens the log of a session for appending.
 func (st *store) appendTo(id string) (*os.File, error) {
 	f, err := os.OpenFile(st.path(id), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the session's log: %w", err)
 	}
-	// After a crash the last line may be torn: start on a fresh one.
+	// After a crash, the last line may be incomplete. Start on a new line.
 	if info, err := f.Stat(); err == nil && info.Size() > 0 {
 		last := make([]byte, 1)
 		if _, err := f.ReadAt(last, info.Size()-1); err == nil && last[0] != '\n' {

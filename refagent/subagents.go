@@ -10,8 +10,8 @@ import (
 
 var errNoChild = errors.New("no idle subagent has this id")
 
-// lineage describes a session as the child of another. Its zero value is a
-// session of the editor.
+// lineage describes a session as the child of another session. The zero value means that the editor opened the
+// session.
 type lineage struct {
 	parent    *session
 	title     string
@@ -22,8 +22,8 @@ type lineage struct {
 // shows reports whether the editor supports child sessions.
 func (a *agent) shows() bool { return a.v2() || a.capabilities().Subagents }
 
-// delegate gives a task to a new or a named child session and waits for its end.
-// An editor that did not opt in sees only the call.
+// delegate gives a task to a child session, new or existing, and waits until the child has finished. If the editor
+// does not support child sessions, it sees only the tool call.
 func delegate(ctx context.Context, w *work) error {
 	c, err := w.child()
 	if err != nil {
@@ -52,7 +52,7 @@ func delegate(ctx context.Context, w *work) error {
 		stop = stopError
 	}
 	c.writeLocked(event{Type: eventEnd, Stop: stop})
-	said := c.rec.history // a refusal removes the turn's messages
+	said := c.rec.history // copied, because a refusal removes the turn's messages
 	c.mu.Unlock()
 	w.result = "The subagent ended with " + stop + "."
 	if stop == stopEndTurn {
@@ -69,8 +69,8 @@ func delegate(ctx context.Context, w *work) error {
 	return ctx.Err()
 }
 
-// child returns the session for the call's task: the one with the given title, or
-// a new one.
+// child returns the session for the task: the existing child with the title in the arguments, or a new child. It
+// returns an error if no idle child has the title.
 func (w *work) child() (*session, error) {
 	s := w.s
 	if title := w.args.str("child"); title != "" {
@@ -83,7 +83,7 @@ func (w *work) child() (*session, error) {
 	}
 	id := newSessionID()
 	if !s.a.shows() {
-		id = s.id // its requests count as its parent's
+		id = s.id // the child's requests use the parent's id
 	}
 	s.mu.Lock()
 	rec := newRecord()
@@ -101,8 +101,8 @@ func (s *session) announcement() update {
 	return update{Tag: "subagent_update", SessionID: s.id, Title: s.title, Capabilities: object{"cancel": object{}}}
 }
 
-// addChild makes a session live as the child of another. A child that is hidden
-// from the editor has the id of its parent. The caller holds the lock of s.
+// addChild opens a child session of s. If the editor does not support child sessions, the child has the id of s. The
+// caller holds s.mu.
 func (s *session) addChild(id, title string, rec *record) *session {
 	c := &session{a: s.a, id: id, cwd: s.cwd, roots: s.roots, mcp: s.a.connectServers(nil), rec: rec,
 		always: maps.Clone(s.always), state: stateIdle, items: map[string]func(){},
@@ -119,12 +119,13 @@ func (s *session) addChild(id, title string, rec *record) *session {
 	return c
 }
 
-// replayChild shows a former child of a session, its history, and how it ended. The caller holds the lock of s.
+// replayChild sends the announcement of a former child of s, the child's history, and how the child ended. The caller
+// holds s.mu.
 func (s *session) replayChild(u update) {
 	lines, err := s.a.store.lines(u.SessionID)
 	rec := newRecord()
 	rec.showing, rec.pieces = true, s.a.habits.AsSent
-	if rec.fold(lines); err != nil || !s.a.shows() || rec.parent != s.id { // a child of the fork's source is not shown
+	if rec.fold(lines); err != nil || !s.a.shows() || rec.parent != s.id { // skip children of the session that was forked
 		return
 	}
 	c := s.addChild(u.SessionID, u.Title, rec)
@@ -140,8 +141,8 @@ func (s *session) replayChild(u update) {
 	c.told(stateIdle, rec.stop, nil)
 }
 
-// announceAgain calls answer, and then announces the children at work to an
-// editor that comes back. Their own updates wait for that.
+// announceAgain calls answer and then announces the child sessions that are still working. The editor has resumed the
+// session and does not know them. The updates of these children wait meanwhile.
 func (s *session) announceAgain(answer func()) {
 	family := s.descendants()
 	for _, c := range family {
@@ -157,8 +158,7 @@ func (s *session) announceAgain(answer func()) {
 	}
 }
 
-// descendants returns the children of a session and their descendants, parents
-// first.
+// descendants returns the session's children and all their descendants, parents before their children.
 func (s *session) descendants() []*session {
 	all := locked(s, func() []*session { return slices.Clone(s.children) })
 	for _, c := range all {
@@ -167,15 +167,15 @@ func (s *session) descendants() []*session {
 	return all
 }
 
-// told sends the child's state to the editor as an update of the parent's
-// session, and in version 2 also of the child's. The first call announces the
-// child. The caller holds the child's lock.
+// told sends the state of a child session to the editor, in an update of the parent's session and, in version 2, also
+// of the child's session. The first call announces the child. stop is the stop reason, and failed the error. The
+// caller holds the child's mu.
 func (s *session) told(state, stop string, failed error) {
 	if !s.a.shows() {
 		return
 	}
 	more := object{}
-	if stop != "" && state == stateIdle { // a child may be at work although its log has an end
+	if stop != "" && state == stateIdle { // the log of a working child may contain an earlier end
 		more["stopReason"] = stop
 	}
 	if failed != nil {
@@ -196,7 +196,7 @@ func (s *session) told(state, stop string, failed error) {
 	}
 }
 
-// passOn shows a message from one session to another in both sessions.
+// passOn shows a message from one session to another session in both sessions.
 func (a *agent) passOn(from, to *session, id, words string) {
 	if !a.shows() {
 		return
@@ -208,8 +208,8 @@ func (a *agent) passOn(from, to *session, id, words string) {
 	a.record(to, received)
 }
 
-// own returns the session of a request. It refuses a child session, which takes
-// no such requests.
+// own returns the session in a request. It returns an error for a child session, because the editor may not send
+// requests to it.
 func (a *agent) own(params json.RawMessage) (*session, *rpcError) {
 	s, err := a.known(params)
 	if err == nil && s.parent != nil {

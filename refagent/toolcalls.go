@@ -11,9 +11,8 @@ import (
 
 var errCancelled = errors.New("cancelled")
 
-// runTools carries out the calls of one reply, in order. When the user dismisses a
-// permission request, the later calls of the reply do not run either. An error ends
-// the turn.
+// runTools runs the tool calls of one reply in order. If the user dismisses a permission request, the later calls of
+// the reply are skipped. rejected is true if the user rejected a call. An error ends the turn.
 func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (rejected bool, err error) {
 	if a.habits.ExtraQuestion {
 		t.barred = a.mayUseTools(s, t)
@@ -49,7 +48,7 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 	var skip error
 	for _, c := range calls {
 		if t.ctx.Err() != nil || err != nil {
-			return rejected, err // the record fills in the missing results
+			return rejected, err // the record adds the missing results
 		}
 		st := a.announceCall(s, t, tools, c, skip)
 		a.allow(s, t, st)
@@ -63,8 +62,7 @@ func (a *agent) runTools(s *session, t *turn, tools []tool, calls []ModelCall) (
 
 var errSkipped = errors.New("not run, because the user dismissed or rejected another call")
 
-// allowAll asks for permission for all calls of a reply, in the order of the
-// habits.
+// allowAll requests permission for all calls of a reply, in the order of the habit AskOrder.
 func (a *agent) allowAll(s *session, t *turn, all []*step) {
 	order := slices.Clone(all)
 	if a.habits.AskOrder == "reversed" {
@@ -84,7 +82,7 @@ func (a *agent) allowAll(s *session, t *turn, all []*step) {
 	}
 }
 
-// skipRest marks all calls as not to run if one was rejected.
+// skipRest marks all calls as skipped if the user rejected one of them.
 func skipRest(all []*step) {
 	if !slices.ContainsFunc(all, func(st *step) bool { return errors.Is(st.err, errRejected) }) {
 		return
@@ -94,7 +92,7 @@ func skipRest(all []*step) {
 	}
 }
 
-// sideBySide calls do for all calls at the same time.
+// sideBySide calls do for all calls concurrently and waits for the end.
 func sideBySide(all []*step, do func(*step)) {
 	var running sync.WaitGroup
 	for _, st := range all {
@@ -103,18 +101,18 @@ func sideBySide(all []*step, do func(*step)) {
 	running.Wait()
 }
 
-// step is one call of a reply while it is carried out.
+// step is the state of one tool call of a reply.
 type step struct {
 	call    ModelCall
 	work    *work
 	chosen  *tool
 	mode    string
-	err     error // why it does not run, or did not succeed
+	err     error // why the call must not run, or why it failed
 	ran     bool
-	planned bool // it became a step of the plan
+	planned bool // the call became a step of the plan instead
 }
 
-// announceCall tells the editor of a call.
+// announceCall tells the editor about a call. skip is the reason why the call must not run, or nil.
 func (a *agent) announceCall(s *session, t *turn, tools []tool, c ModelCall, skip error) *step {
 	w := &work{a: a, s: s, name: c.Name, args: arguments{}}
 	st := &step{call: c, work: w, err: skip}
@@ -156,7 +154,7 @@ func (a *agent) announceCall(s *session, t *turn, tools []tool, c ModelCall, ski
 	return st
 }
 
-// allow asks the user if the call needs permission.
+// allow asks the user for permission if the call needs it.
 func (a *agent) allow(s *session, t *turn, st *step) {
 	switch {
 	case st.planned || st.err != nil:
@@ -170,7 +168,7 @@ func (a *agent) allow(s *session, t *turn, st *step) {
 	}
 }
 
-// execute runs an allowed call, once.
+// execute runs a call if it is allowed and has not run yet.
 func (a *agent) execute(s *session, t *turn, st *step) {
 	if st.planned || st.err != nil || st.ran {
 		return
@@ -189,8 +187,8 @@ func (a *agent) execute(s *session, t *turn, st *step) {
 	}
 }
 
-// carryOut runs a call and closes it. It returns the result for the model, and an
-// error if the tool did not succeed.
+// carryOut runs a call and sends its final update. It returns the result for the model, and an error if the tool did
+// not succeed.
 func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 	if st.planned {
 		return "Deferred: this is now a step of the plan. It was not carried out.", nil
@@ -223,8 +221,8 @@ func (a *agent) carryOut(s *session, t *turn, st *step) (string, error) {
 	return w.result, nil
 }
 
-// mayUseTools asks the user before the first call of a turn. It returns why the
-// turn may use no tool, nil if it may.
+// mayUseTools asks the user, before the first call of a turn, whether the turn may use tools. It returns nil if it
+// may, and the reason otherwise.
 func (a *agent) mayUseTools(s *session, t *turn) error {
 	if t.asked {
 		return t.barred

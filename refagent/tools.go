@@ -12,13 +12,13 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// The states of a tool call.
+// The statuses of a tool call.
 const (
 	statusPending    = "pending"
 	statusInProgress = "in_progress"
 	statusCompleted  = "completed"
 	statusFailed     = "failed"
-	statusCancelled  = "cancelled" // in version 2 alone
+	statusCancelled  = "cancelled" // only in version 2
 )
 
 // tool is a tool that the model may call.
@@ -26,14 +26,14 @@ type tool struct {
 	name   string
 	about  string
 	schema object
-	// show sets the parts of the call that the editor can show before the tool runs; optional.
+	// show sets the parts of the call that the editor can show before the tool runs. It may be nil.
 	show func(w *work)
 	run  func(ctx context.Context, w *work) error
-	// alias is the model's name for the tool; "" means name.
+	// alias is the name of the tool in model requests; "" means name.
 	alias string
 }
 
-// work is one tool call while it is carried out. run stores its result here.
+// work is the state of one tool call. The function tool.run stores its result here.
 type work struct {
 	a    *agent
 	s    *session
@@ -45,17 +45,17 @@ type work struct {
 	locations []location
 	content   []toolContent
 	rawOutput any
-	result    string // the tool's result for the model
+	result    string // result that the model gets
 }
 
-// arguments are the decoded arguments of a call.
+// arguments contains the decoded arguments of a call.
 type arguments object
 
 func (g arguments) str(key string) string { s, _ := g[key].(string); return s }
 
 func (g arguments) number(key string) int { n, _ := g[key].(float64); return int(n) }
 
-// builtin returns the agent's own tools.
+// builtin returns the tools that the agent itself provides.
 func (a *agent) builtin() []tool {
 	list := []tool{
 		{"read_file", "Read a text file", schema("path", "line?#", "limit?#"), showPath, readFile, ""},
@@ -93,7 +93,7 @@ func (a *agent) builtin() []tool {
 	return list
 }
 
-// offers returns tools in the form for the model.
+// offers returns the tools in the form for model requests.
 func offers(tools []tool) (list []Offer) {
 	for _, t := range tools {
 		list = append(list, Offer{t.called(), t.about, t.schema})
@@ -101,11 +101,11 @@ func offers(tools []tool) (list []Offer) {
 	return list
 }
 
-// called returns the model's name for the tool.
+// called returns the name of the tool in model requests.
 func (t *tool) called() string { return cmp.Or(t.alias, t.name) }
 
-// inModelWords renames the properties of a schema to the model's names;
-// inOwnWords renames arguments back to the tools' names.
+// inModelWords renames the properties of a schema according to the habit Arguments. inOwnWords gives the arguments of
+// a call their original names again.
 func (a *agent) inModelWords(s object) object {
 	if len(a.habits.Arguments) == 0 {
 		return s
@@ -130,8 +130,8 @@ func (a *agent) inOwnWords(args arguments) arguments {
 	return args
 }
 
-// schema returns a JSON Schema. Names are required strings; a "?" marks an
-// optional one, a "#" an integer.
+// schema returns a JSON Schema for an object with the given properties, which are required strings. A name ending in
+// "?" is optional, "#" means an integer.
 func schema(names ...string) object {
 	properties, required := object{}, []string{}
 	for _, n := range names {
@@ -148,7 +148,7 @@ func schema(names ...string) object {
 	return object{"type": "object", "properties": properties, "required": required}
 }
 
-// tools returns the built-in tools and those of the session's MCP servers.
+// tools returns the built-in tools and the tools of the session's MCP servers.
 func (a *agent) tools(ctx context.Context, s *session) []tool {
 	served := s.mcp.tools(ctx)
 	if a.hooks.Offer != nil {
@@ -158,13 +158,13 @@ func (a *agent) tools(ctx context.Context, s *session) []tool {
 	return append(a.builtin(), served...)
 }
 
-// kindOf returns the kind of a tool, derived from its name.
+// kindOf returns a tool's kind, which it derives from the first word of the tool's name.
 func kindOf(name string) string {
 	first, _, _ := strings.Cut(name, "_")
 	return cmp.Or(kinds[first], "other")
 }
 
-// kinds maps the first word of tool names to the kind of tool.
+// kinds maps the first word of a tool's name to the tool's kind.
 var kinds = map[string]string{
 	"read": "read", "list": "read", "search": "search", "grep": "search", "find": "search", "fetch": "fetch",
 	"write": "edit", "edit": "edit", "create": "edit", "delete": "delete", "remove": "delete",
@@ -172,24 +172,24 @@ var kinds = map[string]string{
 	"switch": "switch_mode",
 }
 
-// changes reports whether a tool of this name may change anything.
+// changes reports whether a tool of this name may change files or anything else.
 func changes(name string) bool {
 	return name != askTool && !slices.Contains([]string{"read", "search", "think", "fetch", "switch_mode"}, kindOf(name))
 }
 
-// announced returns the update that announces the call before it runs.
+// announced returns the update that announces the call. It is sent before the tool runs.
 func (w *work) announced() update {
 	return update{Tag: "tool_call", ToolCallID: w.id, Title: w.title, Kind: kindOf(w.name), Status: statusPending,
 		RawInput: w.args, Locations: w.locations, Content: anyContent(w.content)}
 }
 
-// progress tells the editor that the tool runs now.
+// progress tells the editor that the tool is running.
 func (w *work) progress(content []toolContent) {
 	w.a.record(w.s, update{Tag: "tool_call_update", ToolCallID: w.id, Status: statusInProgress,
 		Content: anyContent(content)})
 }
 
-// anyContent returns nil for an empty list, to keep it out of the message.
+// anyContent returns c, or nil if c is empty, so that encoding omits it.
 func anyContent(c []toolContent) any {
 	if len(c) == 0 {
 		return nil
@@ -213,7 +213,7 @@ func (a *agent) missing(t *tool, args arguments) error {
 	return nil
 }
 
-// describe returns the title of a call: its action and its object.
+// describe returns the title of a call: the verb and the object of its action.
 func (w *work) describe() string {
 	verb, _, _ := strings.Cut(w.name, "_")
 	verb = strings.ToUpper(verb[:min(1, len(verb))]) + verb[min(1, len(verb)):]
@@ -226,7 +226,7 @@ func (w *work) describe() string {
 			if rel, err := filepath.Rel(w.s.cwd, w.s.absolute(v)); err == nil && filepath.IsLocal(rel) {
 				v = filepath.ToSlash(rel)
 			}
-			return verb + " " + v // do not shorten a path, because a cut path is useless
+			return verb + " " + v // not shortened, because a cut path is useless
 		}
 		return verb + " " + titleOf(v)
 	}
@@ -236,7 +236,7 @@ func (w *work) describe() string {
 	return verb
 }
 
-// absolute resolves a path of the model against the session's directory.
+// absolute resolves a path from the model against the session's working directory.
 func (s *session) absolute(p string) string {
 	if !filepath.IsAbs(p) {
 		cwd := s.cwd

@@ -21,11 +21,11 @@ const (
 // maxRequests is the maximum number of model requests in one turn.
 const maxRequests = 20
 
-// contextSize is the context window that usage is reported against.
+// contextSize is the size of the context window, in tokens, that the agent reports.
 const contextSize = 128_000
 
-// prompt starts a turn. Everything that a cancel needs exists before the next
-// line is read, so that a cancel in the same write hits this turn.
+// prompt handles session/prompt and starts a turn. It registers the turn before it returns, which is before the next
+// line is read. A cancel that follows immediately therefore finds the turn.
 func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError {
 	var p struct {
 		Prompt         []json.RawMessage
@@ -84,10 +84,10 @@ func (a *agent) prompt(r *request, s *session, params json.RawMessage) *rpcError
 	return nil
 }
 
-// cancelOne handles $/cancel_request for one prompt.
+// cancelOne handles $/cancel_request for a prompt.
 func (a *agent) cancelOne(s *session, t *turn) {
 	if a.v2() {
-		s.dropOne(t) // a prompt in the conversation is answered already and continues
+		s.dropOne(t) // a prompt in the conversation is already answered and continues
 		return
 	}
 	s.mu.Lock()
@@ -96,7 +96,7 @@ func (a *agent) cancelOne(s *session, t *turn) {
 	t.stop()
 }
 
-// run carries out a whole turn, from the prompt to its answer.
+// run runs a turn from the prompt to the response.
 func (a *agent) run(s *session, t *turn) {
 	defer close(t.done)
 	defer t.stop()
@@ -127,9 +127,8 @@ func (a *agent) run(s *session, t *turn) {
 		a.pause(a.habits.CancelDelay)
 	}
 
-	// The answer is decided and queued under the lock that a cancel takes:
-	// either the cancel came first and the turn is cancelled, or it finds no
-	// turn.
+	// Choose and queue the response while holding the lock that a cancel needs. Either the cancel comes first and the
+	// turn is cancelled, or the cancel finds no running turn.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.cancelled || t.ctx.Err() != nil {
@@ -154,9 +153,8 @@ func (a *agent) run(s *session, t *turn) {
 	a.conn.respond(t.request, object{"stopReason": stop}, nil)
 }
 
-// tookBack refuses a prompt and reports whether it did. In version 1 it refuses
-// one whose session was closed before the work began, in version 2 one that was
-// cancelled before it became part of the conversation.
+// tookBack rejects a prompt that was withdrawn before the work on it began, and reports whether it did. In version 1,
+// the prompt is withdrawn if its session was closed. In version 2, it is withdrawn if it was cancelled.
 func (a *agent) tookBack(s *session, t *turn) bool {
 	closed := a.find(s.id) != s
 	s.mu.Lock()
@@ -175,7 +173,7 @@ func (a *agent) tookBack(s *session, t *turn) bool {
 	return true
 }
 
-// next ends a turn and starts the next waiting prompt. The caller holds the lock.
+// next ends a turn and starts the next waiting prompt. The caller holds s.mu.
 func (a *agent) next(s *session, t *turn) {
 	if s.turn != t {
 		return
@@ -195,7 +193,7 @@ func turnError(err error) *rpcError {
 	return modelError(err)
 }
 
-// nameSession gives the session a title, once.
+// nameSession gives the session a title, unless it has one.
 func (a *agent) nameSession(ctx context.Context, s *session, prompt string) {
 	title := titleOf(prompt)
 	if title == "" || a.habits.Untitled || locked(s, func() string { return s.rec.title }) != "" {
@@ -208,8 +206,8 @@ func (a *agent) nameSession(ctx context.Context, s *session, prompt string) {
 	a.tell(s, update{Tag: "session_info_update", Title: title})
 }
 
-// converse asks the model, runs the tools that it calls, and asks again, until
-// the model is done or a limit is reached.
+// converse sends model requests and runs the tools that the model calls, until the model calls no more tools or a
+// limit is reached. It returns the stop reason.
 func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err error) {
 	if name, ok := slashCommand(prompt); ok {
 		return a.runCommand(s, t, name)
@@ -257,14 +255,14 @@ func (a *agent) converse(s *session, t *turn, prompt string) (stop string, err e
 	return stopRequests, nil
 }
 
-// say sends words, if not "", as a message of the agent.
+// say sends a text as a message from the agent. It does nothing if the text is "".
 func (a *agent) say(s *session, words string) {
 	if words != "" {
 		a.record(s, update{Tag: "agent_message_chunk", MessageID: s.messageID(), Content: text(words)})
 	}
 }
 
-// context returns the messages of a session for the model.
+// context returns the messages to send in the session's next model request.
 func (a *agent) context(s *session) []ModelMessage {
 	history := locked(s, func() []ModelMessage { return slices.Clone(s.rec.history) })
 	if a.habits.FormerTexts {
@@ -279,7 +277,7 @@ func (a *agent) context(s *session) []ModelMessage {
 	return history
 }
 
-// reply asks the model once and passes on its output as it arrives.
+// reply sends one model request and passes the model's output to the editor as it arrives.
 func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	thoughts := locked(s, func() bool { return s.rec.thoughts })
 	history := a.context(s)
@@ -305,8 +303,7 @@ func (a *agent) reply(s *session, t *turn, tools []tool) (Reply, error) {
 	return r, err
 }
 
-// aside asks the model a question outside of the conversation and returns its
-// answer.
+// aside asks the model a question outside of the conversation and returns the answer, or "" after an error.
 func (a *agent) aside(ctx context.Context, s *session, question string) string {
 	r, err := a.model.Ask(ctx, []ModelMessage{{Role: roleUser, Text: question}}, nil, func(Piece) {})
 	if err != nil {

@@ -4,15 +4,14 @@ import (
 	"slices"
 )
 
-// update is the payload of session/update. The tag decides which fields are set,
-// as in schema v1. Content is a block for chunks and a list of toolContent for
-// tools.
+// update is the update in a session/update notification. Tag determines which fields are set, as in the v1 schema.
+// Content is a content block for chunks, and a list of toolContent for tool calls.
 type update struct {
 	Tag              string         `json:"sessionUpdate"`
 	MessageID        string         `json:"messageId,omitempty"`
 	ToolCallID       string         `json:"toolCallId,omitempty"`
 	CompactionID     string         `json:"compactionId,omitempty"`
-	SessionID        string         `json:"sessionId,omitempty"` // of a child
+	SessionID        string         `json:"sessionId,omitempty"` // of a child session
 	Sender           string         `json:"senderSessionId,omitempty"`
 	Recipient        string         `json:"recipientSessionId,omitempty"`
 	SenderMessage    string         `json:"senderMessageId,omitempty"`
@@ -23,8 +22,8 @@ type update struct {
 	Kind             string         `json:"kind,omitempty"`
 	Status           string         `json:"status,omitempty"`
 	Content          any            `json:"content,omitempty"`
-	Summary          []textBlock    `json:"summary,omitempty"` // of a compaction
-	Error            string         `json:"error,omitempty"`   // of one that failed
+	Summary          []textBlock    `json:"summary,omitempty"` // of a completed compaction
+	Error            string         `json:"error,omitempty"`   // of a failed compaction
 	Locations        []location     `json:"locations,omitempty"`
 	RawInput         any            `json:"rawInput,omitempty"`
 	RawOutput        any            `json:"rawOutput,omitempty"`
@@ -38,7 +37,7 @@ type update struct {
 
 type location struct {
 	Path string `json:"path"`
-	Line int    `json:"line,omitempty"` // from 1
+	Line int    `json:"line,omitempty"` // counted from 1
 }
 
 type planEntry struct {
@@ -59,7 +58,7 @@ type toolContent struct {
 	Type       string  `json:"type"` // content, diff, terminal or session
 	Content    any     `json:"content,omitempty"`
 	Path       string  `json:"path,omitempty"`
-	OldText    *string `json:"oldText,omitempty"` // nil: a new file
+	OldText    *string `json:"oldText,omitempty"` // nil for a new file
 	NewText    *string `json:"newText,omitempty"`
 	TerminalID string  `json:"terminalId,omitempty"`
 	SessionID  string  `json:"sessionId,omitempty"`
@@ -73,10 +72,10 @@ func diffContent(path string, before *string, after string) []toolContent {
 	return []toolContent{{Type: "diff", Path: path, OldText: before, NewText: &after}}
 }
 
-// tell sends one update of the session.
+// tell sends an update of the session to the editor.
 func (a *agent) tell(s *session, u update) {
 	if s.parent != nil && s.id == s.parent.id || !a.shown(u.Tag) {
-		return // the editor does not know of this child, or of such updates
+		return // the editor does not support this child or update
 	}
 	if a.v2() {
 		if m := s.shown(u); m != nil {
@@ -84,7 +83,7 @@ func (a *agent) tell(s *session, u update) {
 		}
 		return
 	}
-	if u.Status == statusCancelled && u.ToolCallID != "" { // of a call that was made in version 2
+	if u.Status == statusCancelled && u.ToolCallID != "" { // from a log of version 2
 		u.Status = statusFailed
 	}
 	a.conn.notify("session/update", s.id, struct {
@@ -93,8 +92,8 @@ func (a *agent) tell(s *session, u update) {
 	}{s.id, u})
 }
 
-// record writes an update of the conversation to the log and then sends it, so
-// that a load can show everything that an editor has seen.
+// record writes an update of the conversation to the log and then sends it, so that session/load can replay
+// everything that an editor has received.
 func (a *agent) record(s *session, u update) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +101,7 @@ func (a *agent) record(s *session, u update) {
 	a.tell(s, u)
 }
 
-// plan adds a step to the session's plan and sends the whole plan.
+// plan adds a step to the session's plan and sends the complete plan.
 func (a *agent) plan(s *session, step string) {
 	entries := append(s.plan(), planEntry{Content: step, Priority: "medium", Status: statusPending})
 	a.record(s, update{Tag: "plan", Entries: entries})
@@ -113,7 +112,7 @@ func (s *session) plan() []planEntry {
 	return locked(s, func() []planEntry { return slices.Clone(s.rec.plan) })
 }
 
-// planStep sends the plan with a new status for one step.
+// planStep changes the status of a step and sends the complete plan. It does nothing if the plan has no such step.
 func (a *agent) planStep(s *session, step, status string) {
 	entries := s.plan()
 	at := slices.IndexFunc(entries, func(e planEntry) bool { return e.Content == step && e.Status != statusCompleted })
@@ -124,9 +123,8 @@ func (a *agent) planStep(s *session, step, status string) {
 	a.record(s, update{Tag: "plan", Entries: entries})
 }
 
-// compact replaces the conversation so far by a summary from the model. It
-// records only the event of its end: an interrupted compaction is not part of the
-// session.
+// compact replaces the conversation so far by a summary that the model writes. It logs only the final update, so that
+// an interrupted compaction leaves no trace in the session.
 func (a *agent) compact(s *session, t *turn) (stop string, err error) {
 	c := update{Tag: "compaction_update", CompactionID: s.messageID(), Status: statusInProgress}
 	a.tell(s, c)
@@ -154,8 +152,7 @@ func (a *agent) compact(s *session, t *turn) (stop string, err error) {
 	return "", err
 }
 
-// shown reports whether the editor takes an update. In version 1 some updates
-// need a client capability.
+// shown reports whether the editor supports an update. In version 1, some updates require a client capability.
 func (a *agent) shown(tag string) bool {
 	client := a.capabilities()
 	switch tag {
@@ -169,8 +166,7 @@ func (a *agent) shown(tag string) bool {
 	return true
 }
 
-// warn sends the user a warning outside of the conversation, if the editor takes
-// notices.
+// warn sends the user a warning outside of the conversation, if the editor supports notices.
 func (a *agent) warn(s *session, title string) {
 	a.tell(s, update{Tag: "notice", Severity: "warning", Title: title})
 }

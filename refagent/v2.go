@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// Version 2 of the protocol, which the agent speaks on a connection whose
-// initialize asks for it. This file has the form of its messages. Except for
-// v2turn.go and v2work.go, the agent behaves as in version 1.
+// The agent uses version 2 of the protocol on a connection whose initialize requests it. This file converts messages
+// to the form of version 2. The differences in behaviour are in v2turn.go and v2work.go.
 
 // The states of a session in version 2.
 const (
@@ -17,19 +16,19 @@ const (
 	stateWaiting = "requires_action"
 	stopError    = "error"
 	planID       = "plan"
-	codeBadOffer = -32022 // no version at or below the one asked for
+	codeBadOffer = -32022 // no supported version at or below the requested one
 	version2     = 2
 )
 
-// v2 reports whether the connection speaks version 2.
+// v2 reports whether the connection uses version 2.
 func (a *agent) v2() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.version == version2
 }
 
-// choose returns the version for the answer to initialize: the highest that the
-// agent speaks and that is not above the one asked for.
+// choose returns the protocol version for the initialize result: the highest supported version that is not above the
+// requested one. It returns an error if there is none.
 func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
 	lowest, highest := 1, 2
 	if only := a.habits.Version; only != 0 {
@@ -56,7 +55,7 @@ func (a *agent) choose(asked int, raw json.RawMessage) (int, *rpcError) {
 	}
 }
 
-// greetV2 answers initialize in version 2.
+// greetV2 handles initialize in version 2.
 func (a *agent) greetV2(r *request, asked int, params json.RawMessage) *rpcError {
 	var p struct {
 		Info         *struct{ Name, Version *string }
@@ -92,7 +91,7 @@ func commandsInV2() (list []any) {
 	return list
 }
 
-// shownOptions returns the options in the connection's version of the protocol.
+// shownOptions returns the session's options in the form of the connection's protocol version.
 func (s *session) shownOptions() any {
 	list := s.options()
 	if !s.a.v2() {
@@ -120,8 +119,7 @@ func rename(o object, from, to string) {
 	delete(o, from)
 }
 
-// shown returns an update in the form of version 2; nil if version 2 has no such
-// update.
+// shown returns an update in the form of version 2, or nil if version 2 has no such update.
 func (s *session) shown(u update) object {
 	m := asObject(u)
 	switch u.Tag {
@@ -141,8 +139,8 @@ func (s *session) shown(u update) object {
 	return m
 }
 
-// callInV2 turns a tool call of version 1 into one of version 2: diffs become
-// lists of changes, and calls that can be cancelled say so.
+// callInV2 converts a tool call from version 1 to version 2. Diffs become lists of changes, and a call that can be
+// cancelled gets a capability.
 func (s *session) callInV2(m object) {
 	if list, ok := m["content"].([]any); ok {
 		for i, item := range list {
@@ -175,7 +173,7 @@ func asObject(v any) object {
 	return m
 }
 
-// knownServers refuses MCP servers that version 2 does not allow.
+// knownServers returns an error for MCP servers that version 2 or the agent does not allow.
 func (a *agent) knownServers(servers []json.RawMessage) *rpcError {
 	var names []string
 	for i, raw := range servers {
@@ -194,7 +192,7 @@ func (a *agent) knownServers(servers []json.RawMessage) *rpcError {
 	return nil
 }
 
-// offeredVersion reads the version that initialize asks for.
+// offeredVersion returns the protocol version in an initialize request.
 func offeredVersion(raw json.RawMessage) (int, *rpcError) {
 	n, err := strconv.ParseUint(string(raw), 10, 16)
 	if err != nil {

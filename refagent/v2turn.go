@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// inserted makes a prompt part of the conversation, in version 2. The work
-// begins, the message is shown, and the prompt is answered with the message's id.
-// The caller holds the session's lock.
+// inserted makes a prompt part of the conversation, in version 2. It reports the state running, sends the user's
+// message, and answers the prompt with the message's id. The caller holds s.mu.
 func (s *session) inserted(t *turn, id string) {
 	s.enter(stateRunning, nil)
 	s.notify(object{"sessionUpdate": "user_message", "messageId": id, "content": t.blocks})
 	s.answer(t, object{"messageId": id}, nil)
 }
 
-// sentBefore reports whether the prompt's key was used before. The prompt then
-// gets the answer of the first prompt with that key.
+// sentBefore reports whether the prompt's idempotency key was used before. If so, the prompt gets the same response
+// as the first prompt with that key, now or later.
 func (s *session) sentBefore(t *turn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +34,7 @@ func (s *session) sentBefore(t *turn) bool {
 	return false
 }
 
-// answer answers a prompt and its repetitions. The caller holds the lock.
+// answer sends the response to a prompt and to its repetitions. The caller holds s.mu.
 func (s *session) answer(t *turn, result any, err *rpcError) {
 	delete(s.keyed, t.key)
 	for _, r := range append([]*request{t.request}, t.again...) {
@@ -44,7 +43,7 @@ func (s *session) answer(t *turn, result any, err *rpcError) {
 	t.again = nil
 }
 
-// settled ends the foreground work of a session, in version 2. The caller holds the lock.
+// settled reports, in version 2, that a turn of the session has ended. The caller holds s.mu.
 func (s *session) settled(stop string, err error) {
 	m := object{"stopReason": stop}
 	if err != nil {
@@ -54,8 +53,8 @@ func (s *session) settled(stop string, err error) {
 	s.enter(stateIdle, m)
 }
 
-// enter sends a state. Once there was background work, it adds the list of
-// running work. The caller holds the lock.
+// enter changes the session's state and sends it to the editor. Once the session has had background work, it adds the
+// list of running work. The caller holds s.mu.
 func (s *session) enter(state string, more object) {
 	s.state = state
 	m := object{"sessionUpdate": "state_update", "state": state}
@@ -70,19 +69,19 @@ func (s *session) enter(state string, more object) {
 	s.notify(m)
 }
 
-// notify sends an update that is already in the form of version 2.
+// notify sends an update that already has the form of version 2.
 func (s *session) notify(u object) {
 	s.a.conn.notify("session/update", s.id, object{"sessionId": s.id, "update": u})
 }
 
-// ask asks the user through the editor. Meanwhile the work waits.
+// ask sends a request to the editor that asks the user. Meanwhile, the session's state is requires_action.
 func (s *session) ask(ctx context.Context, method string, params, result any) error {
 	defer s.wait()()
 	return s.a.conn.call(ctx, method, s.id, params, result)
 }
 
-// wait sends the state requires_action, in which the work waits for the user.
-// The returned function ends that state.
+// wait sets the state requires_action, which means that the work waits for the user. The returned function ends that
+// state.
 func (s *session) wait() (done func()) {
 	if !s.a.v2() && s.parent == nil {
 		return func() {}
@@ -102,7 +101,7 @@ func (s *session) wait() (done func()) {
 	return func() { change(-1, 1, 0, stateRunning) }
 }
 
-// drop refuses a waiting prompt.
+// drop rejects a waiting prompt.
 func (s *session) drop(t *turn) {
 	t.stop()
 	s.answer(t, nil, errTakenBack())
@@ -114,7 +113,7 @@ func errTakenBack() *rpcError {
 	return fault(codeRequestCanceled, "the prompt was cancelled before it became part of the conversation")
 }
 
-// dropOne removes one waiting prompt from the queue and refuses it.
+// dropOne removes a waiting prompt from the queue and rejects it.
 func (s *session) dropOne(t *turn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +123,7 @@ func (s *session) dropOne(t *turn) {
 	}
 }
 
-// occupied reports whether a prompt or background work runs.
+// occupied reports whether a prompt or a background command is running in the session.
 func (s *session) occupied() bool {
 	return locked(s, func() bool { return s.turn != nil || len(s.background) > 0 })
 }

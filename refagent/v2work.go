@@ -8,23 +8,23 @@ import (
 	"slices"
 )
 
-// terminal is a command that the agent itself runs and shows, in version 2.
+// terminal is a command that the agent runs itself and shows to the user, in version 2.
 type terminal struct {
 	id       string
 	s        *session
 	stop     context.CancelFunc
-	withdraw func() // makes terminal/cancel ignore this terminal
+	withdraw func() // makes terminal/cancel ignore the terminal
 	done     chan struct{}
 }
 
-// Write shows a piece of the output.
+// Write sends a piece of the command's output to the editor.
 func (t *terminal) Write(p []byte) (int, error) {
 	t.s.notify(object{"sessionUpdate": "terminal_output_chunk", "terminalId": t.id,
 		"data": base64.StdEncoding.EncodeToString(p)})
 	return len(p), nil
 }
 
-// begin shows a terminal that the user can stop.
+// begin creates a terminal and announces it to the editor. The user can stop it: the returned context then ends.
 func (w *work) begin(ctx context.Context) (*terminal, context.Context) {
 	t := &terminal{id: "term-" + w.id, s: w.s, done: make(chan struct{})}
 	ctx, t.stop = context.WithCancel(ctx)
@@ -35,7 +35,7 @@ func (w *work) begin(ctx context.Context) (*terminal, context.Context) {
 	return t, ctx
 }
 
-// ended shows how a command ended. A stopped command counts as killed.
+// ended reports to the editor how a command ended, and returns the status. A stopped command counts as killed.
 func (t *terminal) ended(status exitStatus, err error) exitStatus {
 	t.withdraw()
 	if err != nil {
@@ -48,20 +48,19 @@ func (t *terminal) ended(status exitStatus, err error) exitStatus {
 	return status
 }
 
-// inOwnTerminal runs a command in a terminal that the agent shows.
+// inOwnTerminal runs a command in a terminal that the agent shows to the user.
 func (w *work) inOwnTerminal(ctx context.Context) (status exitStatus, output string, err error) {
 	t, own := w.begin(ctx)
 	defer close(t.done)
 	status, output, err = w.inProcess(own, t)
 	status = t.ended(status, err)
 	if ctx.Err() == nil && errors.Is(err, errCancelled) {
-		err = nil // the user stopped the command, and not the call
+		err = nil // the user stopped only the command
 	}
 	return status, output, err
 }
 
-// startCommand runs a command in the background: the call ends, and the command
-// keeps running.
+// startCommand starts a command in the background. The tool call ends at once, and the command continues.
 func startCommand(_ context.Context, w *work) error {
 	t, own := w.begin(w.a.ctx)
 	s := w.s
@@ -82,7 +81,7 @@ func startCommand(_ context.Context, w *work) error {
 	return nil
 }
 
-// stopBackground ends the background work and waits for its end.
+// stopBackground stops the session's background commands and waits until they have ended.
 func (s *session) stopBackground() {
 	list := locked(s, func() []*terminal { return slices.Clone(s.background) })
 	for _, t := range list {
@@ -93,11 +92,10 @@ func (s *session) stopBackground() {
 	}
 }
 
-// errStopped says that the user cancelled only this call.
+// errStopped means that the user cancelled only this tool call.
 var errStopped = errors.New("the user cancelled this call")
 
-// holder returns the session that may have the item to cancel. It returns an
-// error for an unknown session.
+// holder returns the session in a request that cancels an item. It returns an error for an unknown session.
 func (a *agent) holder(params json.RawMessage) (*session, *rpcError) {
 	s, err := a.known(params)
 	if err != nil && a.habits.ItemsFirst {
@@ -106,8 +104,8 @@ func (a *agent) holder(params json.RawMessage) (*session, *rpcError) {
 	return s, err
 }
 
-// stopItem serves tool_call/cancel and terminal/cancel. It stops, once, the item
-// whose id is the member key of the request.
+// stopItem returns the handler of tool_call/cancel or terminal/cancel. The member key of the params is the id of the
+// item to stop. A second cancel of the item gets an error.
 func (a *agent) stopItem(kind, key string) func(r *request, s *session, params json.RawMessage) *rpcError {
 	return func(r *request, s *session, params json.RawMessage) *rpcError {
 		id, err := member(params, key)
@@ -128,8 +126,8 @@ func (a *agent) stopItem(kind, key string) func(r *request, s *session, params j
 	}
 }
 
-// stoppable lets the user stop an item, named by its kind and id, until withdraw
-// is called.
+// stoppable allows the editor to stop an item until withdraw is called. item is the item's kind and id. stop stops
+// the item.
 func (s *session) stoppable(item string, stop func()) (withdraw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,8 +139,8 @@ func (s *session) stoppable(item string, stop func()) (withdraw func()) {
 	}
 }
 
-// alone returns a context that ends when the user cancels this call alone. done
-// ends that possibility and reports whether the user used it.
+// alone returns a context for a tool call, which also ends if the user cancels only this call. done must be called at
+// the end of the call. It reports whether the user cancelled the call.
 func (s *session) alone(ctx context.Context, id string) (own context.Context, done func() bool) {
 	if !s.a.v2() {
 		return ctx, func() bool { return false }

@@ -56,13 +56,13 @@ func writeTAP(run results.Run, w io.Writer) error {
 	return err
 }
 
-// tapText escapes a description: a number sign would begin a directive.
+// tapText escapes a description. In TAP, an unescaped number sign would begin a directive.
 func tapText(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "#", `\#`).Replace(harmless(firstLine(s)))
 }
 
-// writeGitHub writes workflow commands, which GitHub shows at the lines of the scenarios that they name. GitHub shows
-// ten of a kind per step, so the worst come first.
+// writeGitHub writes workflow commands for GitHub Actions. GitHub shows each as an annotation at the line of a
+// scenario. It shows only ten annotations of a kind per step, so the worst problems are written first.
 func writeGitHub(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	for _, level := range []string{"error", "warning", "notice"} {
@@ -102,7 +102,7 @@ func annotation(p problem) string {
 	return ""
 }
 
-// data and property escape texts for GitHub's runner, which unescapes them.
+// data escapes a message, and property a property, for GitHub's workflow commands.
 func data(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
 }
@@ -111,11 +111,11 @@ func property(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(harmless(s))
 }
 
-// mostRows is the maximum number of causes, failures and changes in a step summary.
+// mostRows is the maximum number of causes, failures and changes in a step summary, each.
 const mostRows = 50
 
-// writeMarkdown writes a step summary: the verdict, failures with their causes, the requirement table. GitHub accepts
-// at most a megabyte, so long parts are cut.
+// writeMarkdown writes a step summaryin Markdown, with the verdict, the failures and their causes, and the table of
+// requirements. It cuts long lists, because GitHub accepts at most a megabyte.
 func writeMarkdown(run results.Run, w io.Writer) error {
 	var b bytes.Buffer
 	mark := map[results.Verdict]string{results.Pass: "✅", results.Fail: "❌", results.Error: "💥",
@@ -160,7 +160,7 @@ func writeMarkdown(run results.Run, w io.Writer) error {
 	return err
 }
 
-// restOf writes how many of a list's n items are not shown.
+// restOf writes the number of a list's items that are not shown, if there are any. n is the length of the list.
 func restOf(b *bytes.Buffer, n int) {
 	if n > mostRows {
 		fmt.Fprintf(b, "\nand %d more\n", n-mostRows)
@@ -226,7 +226,7 @@ func markdownRequirements(b *bytes.Buffer, c *results.Conformance) {
 	b.WriteString("\n</details>\n")
 }
 
-// escaped returns a replacer that escapes all characters with a meaning in Markdown.
+// escaped returns a replacer that escapes all characters with a special meaning in Markdown.
 var escaped = sync.OnceValue(func() *strings.Replacer {
 	pairs := []string{"<", "&lt;", "&", "&amp;"}
 	for _, sign := range strings.Split("\\`*_{}[]>()#!|~@", "") {
@@ -235,12 +235,12 @@ var escaped = sync.OnceValue(func() *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 })
 
-// markdown escapes a text for any place in a Markdown file.
+// markdown escapes a text for use anywhere in a Markdown file.
 func markdown(s string) string {
 	return escaped().Replace(harmless(strings.ReplaceAll(s, "\n", " ")))
 }
 
-// code returns a code span, with more backquotes than its text contains in a row.
+// code returns a code span. Its fence has one backquote more than the longest row of backquotes in the text.
 func code(s string) string {
 	s = wire.Clip(harmless(strings.ReplaceAll(s, "\n", " ")), 300)
 	fence := "`"
@@ -253,7 +253,8 @@ func code(s string) string {
 	return fence + s + fence
 }
 
-// fenced returns a code block, with more backquotes than its text contains in a row.
+// fenced returns a code block. Its fence has at least three backquotes, and more than any row of backquotes in the
+// text.
 func fenced(language, text, indent string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {
@@ -268,7 +269,7 @@ func fenced(language, text, indent string) string {
 	return b.String()
 }
 
-// badgeOf returns the name on a badge for the version of a protocol.
+// badgeOf returns the text on a badge for a protocol version.
 func badgeOf(version string) string {
 	if _, err := strconv.Atoi(version); err == nil {
 		return "ACP v" + version
@@ -276,12 +277,12 @@ func badgeOf(version string) string {
 	return strings.ToUpper(version)
 }
 
-// badge is the template of a badge.
+// badge is the template of a badge in SVG.
 //
 //go:embed page/badge.svg
 var badge string
 
-// writeBadge writes a badge with the protocol, its version and the result.
+// writeBadge writes a badge in SVG with the protocol, its version and the result.
 func writeBadge(run results.Run, w io.Writer) error {
 	c := run.Counts
 	left, right := badgeOf(run.Protocol), fmt.Sprintf("%d/%d pass", c.Pass+c.Apart+c.Known, c.Total-c.Skip)
@@ -290,7 +291,7 @@ func writeBadge(run results.Run, w io.Writer) error {
 	}
 	color := cmp.Or(map[results.Verdict]string{results.Pass: "#2e7d32", results.Fail: "#c62828",
 		results.Error: "#6a1b9a", results.Inconclusive: "#b26a00"}[run.Verdict], "#616161")
-	// Fonts differ: textLength makes the text as wide as its box.
+	// Fonts differ, so the attribute textLength makes the text as wide as its box.
 	a, b := 10+7*utf8.RuneCountInString(left), 10+7*utf8.RuneCountInString(right)
 	left, right = html.EscapeString(harmless(left)), html.EscapeString(harmless(right))
 	_, err := fmt.Fprintf(w, badge, a+b, a, b, left, right, color, a-10, a+5, b-10)

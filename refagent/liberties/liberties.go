@@ -1,7 +1,6 @@
-// Package liberties holds the behaviours in which a correct agent may differ from
-// the reference agents. Each such liberty is a block in the table of its
-// protocol. Any set of them leaves the agent correct. They prove that no rule or
-// check blames an agent for such a difference.
+// Package liberties contains behaviours in which a correct agent may differ from the reference agents. Each such
+// liberty is a block in the table of its protocol. An agent with any set of liberties is correct. The liberties prove
+// that no rule or check reports an agent for such a difference.
 package liberties
 
 import (
@@ -18,40 +17,39 @@ import (
 
 // Liberty is one behaviour in which a correct agent may differ.
 type Liberty struct {
-	Name    string // kebab case, unique in its protocol
-	Alias   string // the name that it had before, or ""
+	Name    string // kebab case, unique in the liberty's protocol
+	Alias   string // the liberty's former name, or ""
 	Summary string // the agent's behaviour, in plain words
-	// Allows are the ids of the requirements that leave this behaviour open or,
-	// if the specification is silent, of the nearest ones.
+	// Allows contains the ids of the requirements that permit this behaviour. If the specification is silent, it
+	// contains the ids of the closest requirements.
 	Allows string
-	// Takes names the feature that an editor lacks with such an agent, in words
-	// that occur in the reason of a skipped scenario; "" if none.
+	// Takes names the feature that such an agent does not offer, in words that occur in the reasons of skipped
+	// scenarios; "" if it offers everything.
 	Takes string
-	// Topic groups liberties of which one agent can have at most one.
+	// Topic is a group of liberties. One agent can have at most one liberty of a group; "" means no group.
 	Topic string
-	// Learns says that the agent's tools differ from its profile, so the model
-	// server must learn them.
+	// Learns is true if the agent's tools differ from its profile, so that the model server must learn them.
 	Learns bool
-	// Slow says that a run with it takes seconds longer.
+	// Slow is true if a run with this liberty takes several seconds longer.
 	Slow bool
-	// Mutation is the change of messages; it may have no rules.
+	// Mutation is the change of messages. It has no rules if the liberty changes no messages.
 	Mutation *mutation.Mutation
 
-	habits, choices []byte // JSON; nil: none
+	habits, choices []byte // JSON; nil means none
 	code            func(h *refagent.Habits)
 }
 
-// Line returns the name, the requirements that leave the liberty open, and the summary.
+// Line returns the liberty's name, the requirements that permit it, and its summary.
 func (l Liberty) Line() (name, requirement, summary string) { return l.Name, l.Allows, l.Summary }
 
 const (
-	mostGiving = 12 // maximum number in a drawn set of liberties with no Takes
-	mostTaking = 5  // maximum number in a drawn set of liberties with Takes
+	mostGiving = 12 // maximum number of liberties without Takes in a set
+	mostTaking = 5  // maximum number of liberties with Takes in a set
 )
 
-// Draw divides all liberties of version 1 of ACP into random sets. A set has at
-// most one of each topic, and few that take something from an editor. Slow
-// liberties are included only if slow is set, at most one in each set.
+// Draw divides all liberties of version 1 of ACP into random sets. A set has at most one liberty of each topic, at
+// most mostGiving without Takes and at most mostTaking with Takes. Slow liberties are included only if slow is set,
+// at most one per set.
 func Draw(r *rand.Rand, slow bool) (sets [][]Liberty) {
 	all := slices.DeleteFunc(All("acp-v1"), func(l Liberty) bool { return l.Slow && !slow })
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -65,7 +63,7 @@ func Draw(r *rand.Rand, slow bool) (sets [][]Liberty) {
 	return sets
 }
 
-// fits reports whether the set can have this liberty too.
+// fits reports whether the liberty can be added to the set.
 func (l Liberty) fits(set []Liberty) bool {
 	takers := 0
 	for _, o := range set {
@@ -82,8 +80,8 @@ func (l Liberty) fits(set []Liberty) bool {
 	return takers < mostTaking
 }
 
-// Network names the liberties of a server, in any version of ACP. The topic of
-// each is its transport binding.
+// Network stands for the liberties of an ACP server, in any version of ACP. The topic of each is its transport
+// binding.
 const Network = "network"
 
 //go:embed *.txt
@@ -91,11 +89,11 @@ var tables embed.FS
 
 var lists = mutation.Tables(list, "acp-v1", "acp-v2", "ag-ui", Network)
 
-// All returns the liberties of a protocol in the order of its table, none for an unknown one.
+// All returns the liberties of a protocol in the order of its table, or nil for an unknown protocol.
 func All(protocol string) []Liberty { return lists(protocol) }
 
-// Find returns the liberties of a protocol with these names, or the first unknown
-// name.
+// Find returns the liberties of a protocol that have these names or aliases. If a name is unknown, it returns the
+// first unknown name instead.
 func Find(protocol string, names ...string) (taken []Liberty, unknown string) {
 	if len(names) == 0 {
 		return nil, ""
@@ -111,19 +109,19 @@ func Find(protocol string, names ...string) (taken []Liberty, unknown string) {
 	return taken, ""
 }
 
-// list reads the table of a protocol.
+// list reads the liberties of a protocol from its table.
 func list(protocol string) (all []Liberty) {
 	text, err := tables.ReadFile(protocol + ".txt")
 	if err != nil {
-		panic(err) // it is embedded
+		panic(err) // cannot happen: the file is embedded
 	}
 	if all, err = Parse(protocol+".txt", string(text)); err != nil {
-		panic(err) // a test reads the tables
+		panic(err) // cannot happen: a test reads all tables
 	}
 	return all
 }
 
-// Parse reads a table. Errors name file, line and column.
+// Parse reads a table of liberties. Errors contain the file's name, the line and the column.
 func Parse(name, text string) (all []Liberty, err error) {
 	blocks, err := mutation.Parse(name, text, "allows", "takes", "slow", "learns", "habits", "choices", "alias")
 	own := code()
@@ -137,15 +135,15 @@ func Parse(name, text string) (all []Liberty, err error) {
 	return all, err
 }
 
-// Habits returns the habits of an ACP agent that takes liberties. They keep
-// state, so use them for one run only.
+// Habits returns the habits of an ACP agent with the given liberties. The result contains state, so it must be used
+// for only one run.
 func Habits(taken []Liberty) refagent.Habits {
 	var h refagent.Habits
 	for _, l := range taken {
 		lacks := h.Without
 		h.Without = nil
 		l.set(&h)
-		h.Without = append(lacks, h.Without...) // no liberty restores a capability that another removes
+		h.Without = append(lacks, h.Without...) // a missing capability stays missing
 		if l.code != nil {
 			l.code(&h)
 		}
@@ -159,7 +157,7 @@ func Habits(taken []Liberty) refagent.Habits {
 	return h
 }
 
-// Web returns the habits of an AG-UI server that takes liberties.
+// Web returns the habits of an AG-UI server with the given liberties.
 func Web(taken []Liberty) webagent.Habits {
 	var h webagent.Habits
 	for _, l := range taken {
@@ -168,17 +166,17 @@ func Web(taken []Liberty) webagent.Habits {
 	return h
 }
 
-// set sets the habits of a liberty in habits, over those already there.
+// set stores a liberty's habits in the struct habits. Other fields keep their values.
 func (l Liberty) set(habits any) {
 	if len(l.habits) == 0 {
 		return
 	}
 	if err := json.Unmarshal(l.habits, habits); err != nil {
-		panic(fmt.Errorf("the habits of %s: %w", l.Name, err)) // a test reads the tables
+		panic(fmt.Errorf("the habits of %s: %w", l.Name, err)) // cannot happen: a test reads all tables
 	}
 }
 
-// playing returns a mutation as a habit.
+// playing returns a change that applies a mutation.
 func playing(p *mutation.Player) refagent.Change {
 	from := func(side mutation.Side) func(m refagent.Message) []refagent.Message {
 		return func(m refagent.Message) (list []refagent.Message) {

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Message is one message of a protocol, decoded. Numbers are json.Number.
+// Message is one decoded message of a protocol. Its numbers are of type json.Number.
 type Message map[string]any
 
-// Decode reads a line as a message. It returns nil for anything but a JSON object in UTF-8.
+// Decode parses a line as a message. It returns nil if the line is not a JSON object in UTF-8.
 func Decode(line []byte) Message {
 	m, _ := decodeValue(line).(map[string]any)
 	return m
@@ -30,10 +30,10 @@ func decodeValue(text []byte) any {
 	return v
 }
 
-// Encode returns the line of a message, with its newline.
+// Encode returns the message as a line of JSON, with a newline at its end.
 func (m Message) Encode() []byte { return append(encode(m), '\n') }
 
-// encode returns the JSON of a decoded value or a value built from a template.
+// encode returns a value as JSON. It returns null if JSON cannot encode the value.
 func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -44,7 +44,7 @@ func encode(v any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// Object returns the object at a path of keys, nil if there is none.
+// Object returns the object at a path of keys, or nil if there is none.
 func (m Message) Object(path ...string) map[string]any {
 	at := map[string]any(m)
 	for _, key := range path {
@@ -56,7 +56,8 @@ func (m Message) Object(path ...string) map[string]any {
 // Clone returns a deep copy of a message.
 func (m Message) Clone() Message { return Message(cloned(map[string]any(m)).(map[string]any)) }
 
-// Update returns the update that an ACP message carries and its tag, or nil and "".
+// Update returns the update in an ACP session/update message, and its tag. For any other message, it returns nil and
+// "".
 func (m Message) Update() (update map[string]any, tag string) {
 	if m["method"] != "session/update" {
 		return nil, ""
@@ -86,8 +87,8 @@ func cloned(v any) any {
 	return v
 }
 
-// merged returns under with the members of over replacing its own, at every
-// depth. A null in over leaves the member unchanged.
+// merged merges the members of over into under, recursively, and returns the result. A null in over does not replace
+// an existing member.
 func merged(under, over any) any {
 	a, ok := under.(map[string]any)
 	b, both := over.(map[string]any)

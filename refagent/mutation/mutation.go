@@ -1,5 +1,5 @@
-// Package mutation plays changes of a stream of messages that are written as data. A file has a block for each: a name
-// and a sentence, further facts, and its rules.
+// Package mutation changes a stream of messages. The changes are described as data: a file has one block for each
+// mutation, with a name and a summary, further words, and rules.
 //
 //	cancel-error: answers a cancelled prompt with an internal error
 //	  copies google-gemini/gemini-cli#13399
@@ -8,35 +8,35 @@
 //
 // # Rules
 //
-// A rule begins with --> for messages of the client or <-- for those of the agent. Then come a kind, methods or tags,
-// and conditions:
+// A rule begins with --> for messages from the client or <-- for messages from the agent. A kind, methods or tags,
+// and conditions follow:
 //
 //	<-- request session/request_permission toolCall.kind=delete|move
 //	<-- update tool_call* status=completed @asked[toolCallId]
 //
 // Kinds are request, notification, response (result for a success, error for a failure), update or event by its tag,
 // any, stray (a response to no request), array and malformed. Rules without a message begin with start, end or timer
-// NAME. A rule after else applies if the rule before does not fit. #2 selects the second message that fits.
+// NAME. A rule that begins with else applies only if the rule before it does not match. #2 selects the second message
+// that matches.
 //
 // # Paths and conditions
 //
-// A path begins at params, result, error or the update; with a dot first at the whole message:
-// content.text, .id. It may pass through lists: options.0, entries.-1, locations.*.path,
-// content.[type=diff].oldText, [KEY!=fs|terminal]. A condition is PATH, !PATH, PATH=A|B, PATH!=A,
-// PATH~REGEXP of the JSON, PATH<3. Words that stand for something else: SESSION, REQUEST and
-// REQUESTID of the request that a response answers, PROMPT (the id of the session's open prompt),
-// PROMPTS (how many are open), OPEN (methods of the session's open requests), MESSAGE, UPDATE,
-// SIZE of the line, IT of each, NEW for a fresh name.
+// A path begins at params, result, error or the update, as in content.text. If it begins with a dot, it begins at the
+// whole message, as in .id. A path may contain elements of lists: options.0, entries.-1, locations.*.path,
+// content.[type=diff].oldText, [KEY!=fs|terminal]. A condition is PATH, !PATH, PATH=A|B, PATH!=A, PATH~REGEXP of the
+// JSON, PATH<3. These words have special values: SESSION, REQUEST and REQUESTID of the request that a response
+// answers, PROMPT (the id of the session's open prompt), PROMPTS (how many are open), OPEN (methods of the session's
+// open requests), MESSAGE, UPDATE, SIZE of the line, IT of each, NEW for a fresh name.
 //
 // # Notes
 //
-// @name is a note of the session, @@name of the connection, @name[PATH] one by a value.
-// "note name VALUE" and "count name" write it, "forget name" removes it. @name<30ms means: it was
-// written less than 30 ms ago.
+// A note is a variable: @name belongs to the session, @@name to the connection, and @name[PATH] to the value at a
+// path. The steps "note name VALUE" and "count name" write a note, and "forget name" removes it. The condition
+// @name<30ms means that the note was written less than 30 ms ago.
 //
 // # Steps
 //
-// Values are JSON with $PATH or ${PATH} in it; a word alone is a string. The steps:
+// Values are JSON and may contain references $PATH or ${PATH}. A single word is a string. These are the steps:
 //
 //	set PATH VALUE        append PATH VALUE    replace PATH REGEXP TEXT   rename PATH OLD NEW
 //	remove PATH…          fill PATH… (null)    merge VALUE                split PATH REGEXP
@@ -56,9 +56,8 @@ import (
 	"sync"
 )
 
-// Mutation holds the rules of one block of a file. They are tried in order on
-// each message. Once a rule has dropped, held, answered or passed a message, no
-// later rule sees it.
+// Mutation contains the rules of one block of a file. They are applied to each message in order. Once a rule has
+// dropped, held, answered or passed a message, later rules are skipped.
 type Mutation struct {
 	rules []rule
 }
@@ -66,9 +65,8 @@ type Mutation struct {
 // Empty reports whether the block has no rules.
 func (m *Mutation) Empty() bool { return len(m.rules) == 0 }
 
-// Nth returns a mutation whose site acts only on the n-th message that fits, or
-// never if n is negative. The site is the rule with a number such as #1, else
-// the last rule.
+// Nth returns a copy of the mutation that acts only on the n-th matching message, or on none if n is negative. This
+// applies only to one rule, the site: the rule with a number such as #1, or else the last rule.
 func (m *Mutation) Nth(n int) *Mutation {
 	list := slices.Clone(m.rules)
 	list[site(list)].nth = n
@@ -82,23 +80,23 @@ func site(list []rule) int {
 	return len(list) - 1
 }
 
-// Block is a named mutation of a file.
+// Block is a named mutation in a file. Says contains its further words with their texts.
 type Block struct {
 	Name    string // kebab case, unique in the file
-	Summary string // in plain words
+	Summary string // one sentence in plain words
 	Topic   string // the last [TOPIC] above the block
 	Says    map[string]string
 	Mutation
 }
 
-// Has reports whether the block has a word.
+// Has reports whether the block contains one of the further words.
 func (b *Block) Has(word string) bool {
 	_, says := b.Says[word]
 	return says
 }
 
-// Tables returns a function that returns a copy of a protocol's table, nil for a
-// protocol without a table. It reads each table only once.
+// Tables returns a function that returns a copy of a protocol's table, or nil for an unknown protocol. It calls read
+// only once for each protocol.
 func Tables[T any](read func(protocol string) []T, protocols ...string) func(protocol string) []T {
 	lists := map[string]func() []T{}
 	for _, protocol := range protocols {
@@ -112,8 +110,8 @@ func Tables[T any](read func(protocol string) []T, protocols ...string) func(pro
 	}
 }
 
-// Parse reads a file. says are the further words that its blocks may have, each
-// followed by a text. Errors name file, line and column.
+// Parse reads a file. says lists the further words that blocks may contain, each followed by a text. Errors contain
+// the file's name, the line and the column.
 func Parse(name, text string, says ...string) ([]Block, error) {
 	p := parser{says: says}
 	line := 0
@@ -131,7 +129,7 @@ func Parse(name, text string, says ...string) ([]Block, error) {
 	return p.blocks, nil
 }
 
-// parser reads a file line by line.
+// parser is the state of Parse, which reads a file line by line.
 type parser struct {
 	says   []string
 	topic  string
@@ -165,7 +163,7 @@ func (p *parser) line(indent int, body string) error {
 	return err
 }
 
-// begin reads NAME: SUMMARY.
+// begin reads the first line of a block, NAME: SUMMARY.
 func (p *parser) begin(body string) error {
 	name, summary, ok := strings.Cut(body, ": ")
 	if !ok || name == "" {
@@ -180,7 +178,7 @@ func (p *parser) begin(body string) error {
 	return nil
 }
 
-// head reads a word of a block with its text, or the head of a rule.
+// head reads one line of a block: either a further word with its text, or the head of a rule.
 func (p *parser) head(b *Block, body string) error {
 	word, rest, _ := strings.Cut(body, " ")
 	if slices.Contains(p.says, word) {

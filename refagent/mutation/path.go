@@ -10,36 +10,36 @@ import (
 	"sync"
 )
 
-// ref refers to values: members of the current message or of the request it
-// answers, or notes.
+// ref is a reference to values: to members of the current message, to members of the request that it answers, or to
+// notes.
 type ref struct {
-	word   string // "" for members of the message's body, "." for those of the whole message, else the name
+	word   string // "": the message's body; ".": the whole message; else a name
 	note   bool   // word is the name of a note
-	global bool   // of a note: all sessions share it
-	key    *ref   // of a note: the value that selects it, in addition to its name
+	global bool   // for a note: it belongs to the connection
+	key    *ref   // for a note: reference to the value it belongs to; may be nil
 	path   []segment
 }
 
-// segment is one step of a path: a member, an element, or those that a filter
-// selects.
+// segment is one step of a path. It selects a member by name, an element by index, or the members or elements that
+// meet a filter.
 type segment struct {
 	name   string
-	index  int          // of an element, if name is a number
-	filter []*condition // all of which have to hold
+	index  int          // index of an element, if name is a number
+	filter []*condition // conditions that must all be true
 }
 
-// words matches the names that do not refer to a member.
+// words matches the words with special values.
 var words = lazily(`^(SESSION|NEW|MESSAGE|UPDATE|IT|REQUEST|REQUESTID|PROMPT|PROMPTS|OPEN|KEY|SIZE)\b`)
 
 var noteName = lazily(`^(@@?)([a-zA-Z]\w*)(?:\[([^\]]+)\])?`)
 
-// lazily compiles an expression on first use, because most agents start without a
-// mutation.
+// lazily returns a function that compiles an expression on its first call. Most agents run without a mutation and
+// need no expressions.
 func lazily(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }
 
-// parseRef reads a reference such as toolCall.toolCallId, .id, @asked[.id] or content.[type=diff].path.
+// parseRef parses a reference such as toolCall.toolCallId, .id, @asked[.id] or content.[type=diff].path.
 func parseRef(s string) (*ref, error) {
 	r := &ref{}
 	rest := s
@@ -96,7 +96,7 @@ func parseSegment(part string) (segment, error) {
 	return segment{name: part, index: n}, nil
 }
 
-// splitOutside splits at a byte outside of brackets.
+// splitOutside splits s at each byte at that is not inside brackets.
 func splitOutside(s string, at byte) (parts []string) {
 	depth, from := 0, 0
 	for i := range len(s) {
@@ -112,8 +112,8 @@ func splitOutside(s string, at byte) (parts []string) {
 	return append(parts, s[from:])
 }
 
-// picks reports whether a segment selects a member or an element. at is its key,
-// or its index among n.
+// picks reports whether the segment selects the member or element v. at is the key of the member, or the index of the
+// element in a list of n elements.
 func (s segment) picks(m *moment, at any, n int, v any) bool {
 	i, list := at.(int)
 	switch {
@@ -127,7 +127,7 @@ func (s segment) picks(m *moment, at any, n int, v any) bool {
 	return at == s.name
 }
 
-// find returns the values at the end of a path.
+// find returns the values that a path selects in v.
 func find(m *moment, v any, path []segment) (all []any) {
 	if len(path) == 0 {
 		return []any{v}
@@ -152,9 +152,8 @@ func find(m *moment, v any, path []segment) (all []any) {
 	return all
 }
 
-// edit changes the values at the end of a path. change gets each value and
-// returns its replacement, or false to remove it. For a missing last member, has
-// is false.
+// edit changes the values that a path selects in v. It calls change with each value. change returns the new value and
+// true, or false to remove the value. If the last member of the path is missing, edit calls change with has false.
 func edit(m *moment, v any, path []segment, change func(old any, has bool) (any, bool)) any {
 	step := func(inner any, has bool) (any, bool) {
 		if len(path) == 1 {
@@ -195,7 +194,7 @@ func edit(m *moment, v any, path []segment, change func(old any, has bool) (any,
 	return v
 }
 
-// values returns the current values of a reference.
+// values returns the values that a reference currently selects.
 func (r *ref) values(m *moment) []any {
 	switch {
 	case r.note:
@@ -214,7 +213,8 @@ func (r *ref) values(m *moment) []any {
 	return all
 }
 
-// of returns the values of a filter's reference in one member or element.
+// of returns the values that the reference in a filter selects in a member or element v. at is the key or the index
+// of v.
 func (r *ref) of(m *moment, at, v any) []any {
 	if r.word == "KEY" {
 		return []any{at}
@@ -222,7 +222,7 @@ func (r *ref) of(m *moment, at, v any) []any {
 	return find(m, v, r.path)
 }
 
-// value returns the first of the values, nil if there is none.
+// value returns the first value that a reference selects, or nil if it selects none.
 func (r *ref) value(m *moment) any {
 	if all := r.values(m); len(all) > 0 {
 		return all[0]
@@ -230,7 +230,7 @@ func (r *ref) value(m *moment) any {
 	return nil
 }
 
-// slot returns the key of a reference's note.
+// slot returns the key in Player.notes of the note to which the reference refers.
 func (r *ref) slot(m *moment) string {
 	scope, key := m.session, ""
 	if r.global {
@@ -242,8 +242,7 @@ func (r *ref) slot(m *moment) string {
 	return scope + "\x00" + r.word + "\x00" + key
 }
 
-// change replaces each value that the reference selects with what the parameter change
-// returns for it; has tells that parameter whether there is a value.
+// change replaces each value that the reference selects by the result of the function change, as edit does.
 func (r *ref) change(m *moment, change func(old any, has bool) (any, bool)) {
 	switch n := m.notes[r.slot(m)]; {
 	case r.note && n == nil:

@@ -12,13 +12,13 @@ import (
 // Side is one end of a connection.
 type Side int
 
-// The ends of a connection: the client is an editor or a front end.
+// The sides of a connection. The client is an editor or a front end.
 const (
 	Client Side = iota
 	Agent
 )
 
-// Arrows by which a rule names the sender of a message.
+// The arrows that begin a rule: they select the sender of a message.
 const (
 	clientSays = "-->"
 	agentSays  = "<--"
@@ -26,42 +26,40 @@ const (
 
 func (s Side) arrow() string { return [...]string{clientSays, agentSays}[s] }
 
-// Output is one result of a player: a message, bytes, a timer to wait for, or the
-// end.
+// Output is one action that the caller of a player must carry out: send a message or bytes, wait, or end the agent.
 type Output struct {
 	To      Side
-	Message Message // nil: the output is Raw, Wait or Exit
-	Raw     []byte  // bytes to write unchanged; for an unchanged Message, its line
-	// Origin is the origin that Play got with the message; nil for a message
-	// that the mutation made.
+	Message Message // nil if the output is Raw, Wait or Exit
+	Raw     []byte  // bytes to write; for an unchanged Message, its original line
+	// Origin is the value that Play got with the message. It is nil for a message that the mutation created.
 	Origin any
-	// Wait asks for a call of Wake once Delay has passed.
+	// Wait, if not nil, asks the caller to call Wake after Delay.
 	Wait  *Wait
 	Delay time.Duration
-	Exit  bool // the agent ends
+	Exit  bool // the agent must end
 }
 
-// Wait is a timer that a mutation has set.
+// Wait is a timer that a mutation has started.
 type Wait struct {
 	name string
 	m    moment
 }
 
-// Player applies one mutation to one connection. It depends only on its input and
-// on the time between inputs. Its methods must not be called at the same time.
+// Player applies one mutation to one connection. Its outputs depend only on its inputs and on the time between them.
+// Its methods must not be called concurrently.
 type Player struct {
 	rules   []rule
-	hits    []int               // number of messages that each rule has fitted
-	notes   map[string]*note    // by slot, see ref
-	calls   [2]map[string]*call // open requests, by the side that asks and by the id
-	prompts map[string]any      // the session's open prompt
-	seen    []string            // the sessions in the order in which they came
-	made    int                 // number of names that NEW has made
-	again   []held              // to be played after the current message
+	hits    []int               // number of messages that each rule has matched
+	notes   map[string]*note    // by slot, see ref.slot
+	calls   [2]map[string]*call // open requests, by sender and id
+	prompts map[string]any      // id of the open prompt, by session
+	seen    []string            // sessions in the order in which they first appeared
+	made    int                 // number of names that NEW has created
+	again   []held              // messages to play again after the current one
 	out     []Output
 }
 
-// note is a value that a mutation remembers, or messages that it holds.
+// note is a variable of a mutation: a value, or messages that are held back.
 type note struct {
 	value any
 	at    time.Time
@@ -73,10 +71,10 @@ type held struct {
 	from    Side
 	message Message
 	origin  any
-	line    []byte // nil for a changed message
+	line    []byte // nil if the message was changed
 }
 
-// call is a request that has no answer yet.
+// call is a request that has no response yet.
 type call struct {
 	id      any
 	method  string
@@ -84,28 +82,28 @@ type call struct {
 	params  map[string]any
 }
 
-// moment is one message, or one event, while rules are applied to it.
+// moment is the state while the rules are applied to one message or one other event.
 type moment struct {
 	*Player
-	event   string // start, end or timer, as in the head of a rule
+	event   string // "-->", "<--", start, end or timer, as at the beginning of a rule
 	timer   string
 	from    Side
 	kind    string // request, notification, response, event, stray, array or malformed
-	method  string // of a response: the method of its request
+	method  string // for a response: the method of its request
 	session string
 	message Message
 	line    []byte
-	params  map[string]any // or the result, or the error; of an event the event
+	params  map[string]any // params, result or error; for an event, the event
 	update  map[string]any
 	tag     string
-	call    *call // of a response: the request that it answers
-	begun   *call // of a request: itself
+	call    *call // for a response: the request that it answers
+	begun   *call // for a request: its entry in calls
 	origin  any
 
-	body    map[string]any // the object at which the rule's paths begin
-	it      any            // of each, or what is set anew; the items of an array
+	body    map[string]any // object at which the rule's paths begin
+	it      any            // value of IT: in each, in set, or the items of an array
 	changed bool
-	gone    bool // the message must not be passed on
+	gone    bool // the message must not be passed on any more
 }
 
 // Player returns a player for one connection.
@@ -114,35 +112,34 @@ func (m *Mutation) Player() *Player {
 		calls: [2]map[string]*call{{}, {}}}
 }
 
-// Play takes a message, or a line that is not a message, and returns the outputs.
-// An output that passes on this message has its origin.
+// Play applies the rules to a line, which may be a message or not, and returns the outputs. If an output passes on
+// this message, its Origin is the given origin.
 func (p *Player) Play(from Side, line []byte, origin any) []Output {
 	return p.play(from, Decode(line), line, origin)
 }
 
-// PlayMessage is Play for a decoded message, which it may change.
+// PlayMessage is like Play, but takes a decoded message. It may change the message.
 func (p *Player) PlayMessage(from Side, m Message, origin any) []Output {
 	return p.play(from, m, nil, origin)
 }
 
-// Begin tells the player that the connection begins, and returns the outputs.
+// Begin applies the rules for the start of the connection and returns the outputs.
 func (p *Player) Begin() []Output { return p.tell(&moment{Player: p, event: "start"}) }
 
-// End tells the player that the connection is about to end, and returns the
-// outputs.
+// End applies the rules for the end of the connection and returns the outputs.
 func (p *Player) End() []Output { return p.tell(&moment{Player: p, event: "end"}) }
 
-// Wake tells the player that a wait is over, and returns the outputs.
+// Wake applies the rules for a timer that has expired and returns the outputs.
 func (p *Player) Wake(w *Wait) []Output {
 	m := w.m
 	m.event, m.timer, m.gone = "timer", w.name, true
 	return p.tell(&m)
 }
 
-// Hits returns how many messages the site has matched; see Mutation.Nth.
+// Hits returns the number of messages that the site has matched; see Mutation.Nth.
 func (p *Player) Hits() int { return p.hits[site(p.rules)] }
 
-// Acted returns how many messages the site has changed.
+// Acted returns the number of messages to which the site's steps were applied.
 func (p *Player) Acted() int {
 	n := p.Hits()
 	switch nth := p.rules[site(p.rules)].nth; {
@@ -164,8 +161,7 @@ func (p *Player) play(from Side, message Message, line []byte, origin any) []Out
 	return p.flush()
 }
 
-// flush plays the messages that a replay step has queued, and returns all
-// outputs.
+// flush plays the messages that a replay step has queued. It returns all outputs since the last flush.
 func (p *Player) flush() []Output {
 	for len(p.again) > 0 {
 		list := p.again
@@ -179,7 +175,8 @@ func (p *Player) flush() []Output {
 	return out
 }
 
-// take runs the rules on one message, and passes it on unless they took it.
+// take applies the rules to one message. It passes the message on, unless a rule has dropped, held, answered or
+// passed it.
 func (p *Player) take(h held) {
 	m := p.look(h)
 	p.run(m)
@@ -196,7 +193,7 @@ func (p *Player) take(h held) {
 
 func other(s Side) Side { return 1 - s }
 
-// run applies each rule that fits.
+// run applies each rule that matches the current message.
 func (p *Player) run(m *moment) {
 	fitted := false
 	gone := m.gone
@@ -222,7 +219,7 @@ func (p *Player) run(m *moment) {
 	}
 }
 
-// look classifies a message, and remembers a request.
+// look classifies a message. It records a request as open.
 func (p *Player) look(h held) *moment {
 	m := &moment{Player: p, event: h.from.arrow(), from: h.from, message: h.message, line: h.line, origin: h.origin}
 	if h.message == nil {
@@ -272,7 +269,7 @@ func (p *Player) lookAtAnswer(m *moment, id any) {
 	}
 }
 
-// idKey returns an id of any type as a key for a map.
+// idKey returns an id of any type as a string, to be used as a key of a map.
 func idKey(id any) string { return string(encode(id)) }
 
 // pass passes the message on.
@@ -282,12 +279,12 @@ func (m *moment) pass() {
 	}
 	m.gone = true
 	m.let(m.asHeld())
-	if m.kind == "request" && m.changed { // its answer comes under its new id
+	if m.kind == "request" && m.changed { // the response will have the new id
 		m.calls[m.from][idKey(m.message["id"])] = m.begun
 	}
 }
 
-// asHeld returns the current message in a form to be passed on now or later.
+// asHeld returns the current message in a form that can be passed on now or later.
 func (m *moment) asHeld() held {
 	h := held{m.from, m.message, m.origin, m.line}
 	if m.changed && m.message != nil {
@@ -296,13 +293,13 @@ func (m *moment) asHeld() held {
 	return h
 }
 
-// let passes on a message that was held.
+// let passes on a message that was held back.
 func (m *moment) let(h held) {
 	m.emit(other(h.from), h.message, h.origin)
 	m.out[len(m.out)-1].Raw = h.line
 }
 
-// emit sends a message to one side.
+// emit adds the output of a message for one side.
 func (m *moment) emit(to Side, message Message, origin any) {
 	if id, asks := message["id"]; asks && to == Agent && message["method"] == "session/prompt" {
 		session, _ := message.Object("params")["sessionId"].(string)
@@ -313,7 +310,7 @@ func (m *moment) emit(to Side, message Message, origin any) {
 	m.out = append(m.out, Output{To: to, Message: message, Origin: origin})
 }
 
-// note returns the note of a reference, and makes one if there is none.
+// note returns the note to which a reference refers, and creates it if it does not exist. It updates the note's time.
 func (m *moment) note(at *ref) *note {
 	slot := at.slot(m)
 	n := m.notes[slot]
@@ -325,7 +322,7 @@ func (m *moment) note(at *ref) *note {
 	return n
 }
 
-// special returns the values of a word such as SESSION or OPEN.
+// special returns the values of a word with special values, such as SESSION or OPEN.
 func (m *moment) special(word string) (all []any) {
 	var v any
 	switch word {
@@ -371,7 +368,7 @@ func (m *moment) special(word string) (all []any) {
 	return []any{v}
 }
 
-// number returns a value as a number, 0 if it is not one.
+// number converts a value to a number. It returns 0 if the value is not a number.
 func number(v any) float64 {
 	n, _ := strconv.ParseFloat(plain(v), 64)
 	return n

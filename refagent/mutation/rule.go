@@ -11,26 +11,25 @@ import (
 	"time"
 )
 
-// rule selects messages and has the steps to apply to them.
+// rule selects messages and contains the steps to apply to them.
 type rule struct {
-	otherwise bool   // else: applies only if the rule before does not fit
-	from      string // --> of the client, <-- of the agent, else start, end or timer
+	otherwise bool   // else: applies only if the rule before does not match
+	from      string // "-->", "<--", start, end or timer
 	kind      string
-	names     []string // patterns of methods, tags or a timer
+	names     []string // patterns of methods or tags, or the name of a timer
 	when      []*condition
-	nth       int // only the n-th message that fits; 0: all
+	nth       int // only the n-th message that matches; 0: all
 	do        []action
 }
 
-// action is one step of a rule.
+// action applies one step of a rule.
 type action func(m *moment)
 
-// kinds maps the kinds of messages to whether a rule names their methods or tags
-// after the kind.
+// kinds contains the kinds of messages. The value is true if methods or tags follow the kind in a rule.
 var kinds = map[string]bool{"request": true, "notification": true, "response": true, "result": true, "error": true,
 	"update": true, "event": true, "any": false, "malformed": false, "array": false, "stray": false}
 
-// parseRule reads the head of a rule.
+// parseRule parses the head of a rule.
 func parseRule(tokens []string) (*rule, error) {
 	r := &rule{}
 	if tokens[0] == "else" {
@@ -78,8 +77,7 @@ func parseRule(tokens []string) (*rule, error) {
 	return r, nil
 }
 
-// fits reports whether the rule selects the current message, and sets the start
-// of its paths.
+// fits reports whether the rule matches the current message. It also sets m.body, at which the rule's paths begin.
 func (r *rule) fits(m *moment) bool {
 	if r.from != m.event {
 		return false
@@ -114,8 +112,8 @@ func (r *rule) fits(m *moment) bool {
 	return !slices.ContainsFunc(r.when, func(c *condition) bool { return !c.holds(m) })
 }
 
-// condition is one condition of a rule: a value exists, equals, matches or is
-// compared.
+// condition is one condition of a rule. It tests that a value exists, equals another, matches a pattern, or is less
+// or greater than a number.
 type condition struct {
 	not      bool
 	left     *ref
@@ -123,12 +121,12 @@ type condition struct {
 	right    []*template // alternatives
 	pattern  *regexp.Regexp
 	number   float64
-	duration time.Duration // of a note: its age
+	duration time.Duration // for a note: its age
 }
 
 var operator = lazily(`!=|=|~|<|>`)
 
-// parseCondition reads REF, !REF, REF=VALUE|VALUE, REF!=VALUE, REF~PATTERN, REF<NUMBER or @NOTE<30ms.
+// parseCondition parses REF, !REF, REF=VALUE|VALUE, REF!=VALUE, REF~PATTERN, REF<NUMBER or @NOTE<30ms.
 func parseCondition(s string) (*condition, error) {
 	c := &condition{}
 	s, c.not = strings.CutPrefix(s, "!")
@@ -165,7 +163,7 @@ func parseCondition(s string) (*condition, error) {
 	return c, err
 }
 
-// outside replaces text in brackets by blanks, so that positions stay the same.
+// outside replaces text in brackets by spaces. Positions in the result are therefore the same as in s.
 func outside(s string) string {
 	out, depth := []byte(s), 0
 	for i, b := range out {
@@ -184,7 +182,7 @@ func outside(s string) string {
 
 func (c *condition) holds(m *moment) bool { return c.test(m, c.left.values(m)) != c.not }
 
-// test reports whether the condition holds for the values, ignoring its negation.
+// test reports whether the condition is true for the values. It ignores the leading "!".
 func (c *condition) test(m *moment, values []any) bool {
 	is := func(test func(v any) bool) bool { return slices.ContainsFunc(values, test) }
 	switch c.op {

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// template is a text or a JSON value with references in it: $NAME or ${NAME}.
+// template is a text or a JSON value that contains references: $NAME or ${NAME}.
 type template struct {
 	parts []part
-	whole *ref // the template is this reference and nothing else
+	whole *ref // set if the template is only this reference
 }
 
 type part struct {
 	text   string
-	ref    *ref // nil: the text
-	quoted bool // the reference stands in a string
+	ref    *ref // nil if the part is text
+	quoted bool // the reference is inside a JSON string
 }
 
 var reference = lazily(`^\$(?:\{([^}]+)\}|((?:@@?)?\.?[A-Za-z]\w*(?:\[[\w.@]+\])?(?:\.\w+)*))`)
 
 var bareWord = lazily(`^[A-Za-z_][\w./-]*$`)
 
-// parseTemplate reads a template. A bare word is a string.
+// parseTemplate parses a template for a JSON value. A bare word is a string.
 func parseTemplate(s string) (*template, error) {
 	if bareWord().MatchString(s) && s != "true" && s != "false" && s != "null" {
 		s = `"` + s + `"`
@@ -45,7 +45,7 @@ func parseTemplate(s string) (*template, error) {
 	return t, nil
 }
 
-// parseText splits a text at its references.
+// parseText parses a template for a text.
 func parseText(s string) (*template, error) {
 	t := &template{}
 	quoted, from := false, 0
@@ -78,7 +78,7 @@ func parseText(s string) (*template, error) {
 	return t, nil
 }
 
-// value returns the JSON value of a template, with its references replaced.
+// value returns the template as a JSON value, in which references are replaced by their values.
 func (t *template) value(m *moment) any {
 	if t.whole != nil {
 		return cloned(t.whole.value(m))
@@ -98,7 +98,7 @@ func (t *template) value(m *moment) any {
 	return decodeValue([]byte(b.String()))
 }
 
-// text returns the template as text, with its references replaced.
+// text returns the template as text, in which references are replaced by their values.
 func (t *template) text(m *moment) string {
 	var b strings.Builder
 	for _, p := range t.parts {
@@ -109,8 +109,7 @@ func (t *template) text(m *moment) string {
 	return b.String()
 }
 
-// plain returns a value as text: a string unchanged, "" for null, JSON for the
-// rest.
+// plain converts a value to text: a string stays unchanged, null becomes "", other values become JSON.
 func plain(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// argument is one word after a verb.
+// argument is one argument of a step. The field that is set depends on the argument's type.
 type argument struct {
 	ref   *ref
 	json  *template
@@ -20,16 +20,15 @@ type argument struct {
 	delay time.Duration
 }
 
-// verb is a kind of step: its arguments, one letter each, and its action. The
-// letters are r for a reference, n for a note, j for a JSON value, t for a text,
-// w for a text with references, x for a pattern, d for a duration. After a star
-// any number may follow.
+// verb is a kind of step. takes has one letter for the type of each argument: r a reference, n a note, j a JSON
+// value, t a text, w a text with references, x a pattern, d a duration. The letter after a star may occur any number
+// of times. do applies the step.
 type verb struct {
 	takes string
 	do    func(m *moment, a []argument)
 }
 
-// verbs returns all steps except others and each, which contain another step.
+// verbs returns all kinds of steps by name, except others and each, which contain other steps.
 func verbs() map[string]verb {
 	return map[string]verb{
 		"set": {"rj", func(m *moment, a []argument) {
@@ -155,7 +154,7 @@ func verbs() map[string]verb {
 	}
 }
 
-// freed removes a note and returns the messages that it holds.
+// freed removes a note and returns the messages that were held back in it.
 func (m *moment) freed(at *ref) []held {
 	n := m.notes[at.slot(m)]
 	if n == nil {
@@ -169,7 +168,7 @@ func failure(m *moment, a []argument) map[string]any {
 	return map[string]any{"code": a[0].json.value(m), "message": a[1].text}
 }
 
-// outcome makes the current response a success or an error.
+// outcome makes the current response a success or an error. member is "result" or "error", and v its value.
 func (m *moment) outcome(member string, v any) {
 	delete(m.message, "result")
 	delete(m.message, "error")
@@ -177,19 +176,19 @@ func (m *moment) outcome(member string, v any) {
 	m.body, _ = v.(map[string]any)
 }
 
-// answer answers the current request, which is not passed on.
+// answer responds to the current request instead of passing it on. member is "result" or "error", and v its value.
 func (m *moment) answer(member string, v any) {
 	m.emit(m.from, Message{"jsonrpc": "2.0", "id": m.message["id"], member: v}, nil)
 	m.gone = true
 }
 
-// built returns the message that the arguments describe.
+// built returns the message that the arguments describe, which are merged into one object.
 func (m *moment) built(a []argument) Message {
 	built, _ := laid(m, a).(map[string]any)
 	return built
 }
 
-// laid returns the first value with the others merged over it.
+// laid returns the value of the first argument, with the values of the others merged into it.
 func laid(m *moment, a []argument) any {
 	v := a[0].json.value(m)
 	for _, one := range a[1:] {
@@ -198,8 +197,8 @@ func laid(m *moment, a []argument) any {
 	return v
 }
 
-// telling returns an update of the current session, or an event if the current
-// message is an event.
+// telling returns a session/update of the given kind for the current session. If the current message is an event, it
+// returns an event instead.
 func (m *moment) telling(kind string, v any) Message {
 	members, _ := v.(map[string]any)
 	if members == nil {
@@ -218,7 +217,7 @@ func (m *moment) telling(kind string, v any) Message {
 		"params": map[string]any{"sessionId": session, "update": members}}
 }
 
-// parseAction reads one step.
+// parseAction parses one step.
 func parseAction(tokens []string) (action, error) {
 	name, rest := tokens[0], tokens[1:]
 	switch name {
@@ -281,8 +280,8 @@ func parseArgument(letter byte, token string) (a argument, err error) {
 	return a, err
 }
 
-// parseOthers reads a step to apply in each of the other sessions: conditions,
-// and the step.
+// parseOthers parses the step "others": conditions, followed by the steps to apply in each other session that meets
+// them.
 func parseOthers(tokens []string) (action, error) {
 	var when []*condition
 	for len(tokens) > 0 && strings.ContainsAny(tokens[0][:1], "@!PO") {
@@ -304,7 +303,8 @@ func parseOthers(tokens []string) (action, error) {
 	}, err
 }
 
-// parseEach reads a step to apply to each value of a reference; IT is the value.
+// parseEach parses the step "each": a reference, followed by the steps to apply to each of its values. IT stands for
+// the value.
 func parseEach(tokens []string) (action, error) {
 	if len(tokens) == 0 {
 		return nil, fmt.Errorf("each needs a path")
@@ -327,7 +327,7 @@ func parseEach(tokens []string) (action, error) {
 	}, err
 }
 
-// inner reads the steps after others and each, separated by ;.
+// inner parses the steps inside a step "others" or "each". They are separated by semicolons.
 func inner(of string, tokens []string) (action, error) {
 	var list []action
 	for len(tokens) > 0 {

@@ -11,35 +11,35 @@ import (
 	"time"
 )
 
-// connection is an agent and the connection of its editor.
+// connection is one editor's connection, with the agent that serves it.
 type connection struct {
 	*Options
 	id    string
-	owner string // the authorization by which it began
+	owner string // value of the Authorization header with which it began
 	in    *io.PipeReader
 	to    *io.PipeWriter
-	part  []byte // the agent's incomplete last line
+	part  []byte // incomplete last line of the agent's output
 
 	mu     sync.Mutex
 	over   bool               // the agent has ended
-	boxes  map[string]*box    // by session, "" is the connection's box; nil over a WebSocket
-	calls  map[string]call    // requests of the editor, by their ids
-	asked  map[string]string  // sessions of requests of the agent, by their ids
-	known  map[string]bool    // sessions that it has opened
-	child  map[string]string  // the parent session on whose stream a subagent's messages go
-	bytes  int                // bytes of messages that wait for readers
+	boxes  map[string]*box    // by session, "" for the connection's own stream; nil for a WebSocket
+	calls  map[string]call    // open requests of the editor, by id
+	asked  map[string]string  // sessions of the agent's open requests, by the request's id
+	known  map[string]bool    // sessions that the connection has opened
+	child  map[string]string  // by subagent's session: the parent session whose stream it uses
+	bytes  int                // total size of the messages that wait for readers
 	seq    int                // number of the agent's latest message
-	left   *sync.Cond         // signalled when a message or a reader has left
-	first  string             // the session that spoke first
-	held   []frame            // messages that an answer may overtake
-	heldBy string             // the stream of the held messages
-	socket func(frame []byte) // sends a message over the WebSocket, if there is one
+	left   *sync.Cond         // signalled when a message was sent or a reader has left
+	first  string             // session that sent the first message
+	held   []frame            // messages that a response may overtake
+	heldBy string             // the session of the held messages' stream
+	socket func(frame []byte) // sends a message over the WebSocket; nil without one
 	done   chan struct{}      // closed when the agent has ended
-	half   []byte             // the received part of a body that broke off
-	latest []byte             // the last message of the editor
+	half   []byte             // the part of an incomplete body that was received
+	latest []byte             // the editor's last message
 }
 
-// call is a request of the editor.
+// call is an open request of the editor.
 type call struct{ method, session string }
 
 func newConnection(o *Options, id, owner string) *connection {
@@ -50,7 +50,7 @@ func newConnection(o *Options, id, owner string) *connection {
 	return c
 }
 
-// scope returns the session that the header of a message must name, "" if none.
+// scope returns the session that the session header of a message must contain, or "" if it needs none.
 func (c *connection) scope(m message) string {
 	if m.Method != "" {
 		return m.session()
@@ -60,7 +60,7 @@ func (c *connection) scope(m message) string {
 	return c.asked[string(m.ID)]
 }
 
-// deliver passes a message to the agent. An agent that has ended ignores it.
+// deliver passes a message to the agent. It does nothing if the agent has ended.
 func (c *connection) deliver(m message, line []byte) {
 	c.mu.Lock()
 	switch {
@@ -73,11 +73,10 @@ func (c *connection) deliver(m message, line []byte) {
 	_, _ = c.to.Write(append(line, '\n'))
 }
 
-// end ends the agent's input.
+// end closes the agent's input.
 func (c *connection) end() { c.to.Close() }
 
-// finish ends all streams after their remaining messages, when the agent has
-// ended.
+// finish is called when the agent has ended. It ends all streams after their remaining messages.
 func (c *connection) finish() {
 	c.in.Close()
 	c.mu.Lock()
@@ -90,7 +89,7 @@ func (c *connection) finish() {
 	}
 }
 
-// Write takes the agent's output, one message a line.
+// Write receives the agent's output, which has one message per line.
 func (c *connection) Write(b []byte) (int, error) {
 	c.part = append(c.part, b...)
 	for {
@@ -108,8 +107,7 @@ func (c *connection) Write(b []byte) (int, error) {
 	}
 }
 
-// ofConnection are requests that name a session but are answered on the
-// connection's stream.
+// ofConnection lists the requests that are for a session but whose responses are sent on the connection's stream.
 var ofConnection = map[string]bool{"session/load": true, "session/resume": true, "session/fork": true,
 	"session/delete": true, "session/close": true}
 
@@ -120,7 +118,7 @@ func (c *connection) knows(session string) bool {
 	return c.known[session]
 }
 
-// answered waits until a request of the editor has been answered.
+// answered waits until the agent has responded to a request from the editor, or has ended.
 func (c *connection) answered(m message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +127,7 @@ func (c *connection) answered(m message) {
 	}
 }
 
-// route puts a message into the box of its stream.
+// route puts a message from the agent into the box of its stream.
 func (c *connection) route(line []byte) {
 	m, _ := read(line)
 	c.seq++
@@ -152,8 +150,7 @@ func (c *connection) route(line []byte) {
 	}
 }
 
-// stream returns the session on whose stream a message of the agent goes, "" for
-// the connection's stream.
+// stream returns the session on whose stream a message from the agent is sent, or "" for the connection's stream.
 func (c *connection) stream(m message) string {
 	if m.Method == "$/cancel_request" {
 		return ""
@@ -186,8 +183,8 @@ func (c *connection) stream(m message) string {
 	return stream
 }
 
-// streamOf returns the session on whose stream an answer goes, "" for the
-// connection's stream.
+// streamOf returns the session on whose stream a response is sent, or "" for the connection's stream. It also records
+// what the response changes: opened and ended sessions.
 func (c *connection) streamOf(m message) string {
 	of := c.calls[string(m.ID)]
 	delete(c.calls, string(m.ID))
@@ -206,7 +203,7 @@ func (c *connection) streamOf(m message) string {
 		return of.session
 	}
 	if b := c.boxes[of.session]; b != nil && len(m.Error) == 0 && ends[of.method] {
-		b.over = true // set before the editor learns of it and may reopen the session
+		b.over = true // before the editor knows of it and may reopen the session
 		b.wake()
 	}
 	if opens[of.method] && len(m.Error) == 0 && c.does("load-answered-by-session") {
@@ -215,21 +212,20 @@ func (c *connection) streamOf(m message) string {
 	return ""
 }
 
-// opens are the requests that open an existing session.
+// opens lists the requests that open an existing session.
 var opens = map[string]bool{"session/load": true, "session/resume": true}
 
-// ends are the requests that end a session and its stream.
+// ends lists the requests that end a session and its stream.
 var ends = map[string]bool{"session/close": true, "session/delete": true}
 
-// frame is a message in a box, with its number among all messages of the
-// connection.
+// frame is a message in a box, with its number among all messages of the connection.
 type frame struct {
 	seq   int
 	data  []byte
-	again bool // an earlier reader may have received it
+	again bool // an earlier reader may already have received it
 }
 
-// box returns the box of a session's stream. The caller holds the lock.
+// box returns the box of a session's stream and creates it if necessary. The caller holds mu.
 func (c *connection) box(session string) *box {
 	b := c.boxes[session]
 	if b == nil || b.over && len(b.frames) == 0 {
@@ -239,27 +235,27 @@ func (c *connection) box(session string) *box {
 	return b
 }
 
-// send puts messages into a box.
+// send puts messages into the box of a session's stream.
 func (c *connection) send(session string, frames ...frame) {
 	for _, f := range frames {
 		c.box(session).put(f)
 	}
 }
 
-// box holds the messages of a stream until its reader has them, and for a while
-// after that. The lock of the connection guards it.
+// box contains the messages of a stream that its reader has not received yet, and the last sent messages, to send
+// them again. The connection's mu guards it.
 type box struct {
 	c      *connection
 	frames []frame
 	past   []frame       // sent messages, the latest last
-	also   []*box        // of readers in addition to the first
-	reader chan struct{} // closed when another reader takes the stream; nil if there is no reader
+	also   []*box        // boxes of additional readers
+	reader chan struct{} // closed when another reader takes over; nil without a reader
 	over   bool          // the session has ended
-	slow   bool          // its reader does not take the waiting messages
+	slow   bool          // the reader does not receive the waiting messages
 	some   chan struct{}
 }
 
-// put adds a message. If too much is unread, the editor loses its connection.
+// put adds a message to the box. If too many bytes wait for readers, it ends the connection.
 func (b *box) put(f frame) {
 	if b.reader == nil && b.c.does("unread-lost") {
 		return
@@ -276,7 +272,8 @@ func (b *box) put(f frame) {
 	if b.slow {
 		return
 	}
-	// Wait until this message has left, so that no later one overtakes it on another stream, unless the reader is slow.
+	// Wait until this message has been sent, so that no later message on another stream overtakes it. Wait at most a
+	// second, because the reader may be slow.
 	limit := time.Now().Add(time.Second)
 	timer := time.AfterFunc(time.Second, b.c.left.Broadcast)
 	defer timer.Stop()
@@ -295,10 +292,9 @@ func (b *box) wake() {
 	}
 }
 
-// claim makes the caller the reader of a stream, after the event since. b is nil
-// if the stream has a reader; known is false if the event is unknown. A caller
-// that resumes a stream replaces its reader, whose connection may be lost
-// unnoticed.
+// claim makes the caller the reader of a stream. since is the id of the last event that the caller has received; ""
+// means none. b is nil if the stream already has a reader. known is false if the event is unknown. A caller with a
+// known event replaces the present reader, because that reader's connection may have been lost unnoticed.
 func (c *connection) claim(session, since string, shared bool) (b *box, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,10 +319,10 @@ func (c *connection) claim(session, since string, shared bool) (b *box, known bo
 	return b, true
 }
 
-// rewind makes the stream send the messages after an event again. It returns
-// false if that event is unknown.
+// rewind makes the stream send the messages after an event again. since is the id of that event. rewind returns false
+// if the event is unknown.
 func (b *box) rewind(since string) bool {
-	// The reader may already have the next message, although took has not moved it to past yet.
+	// The reader may have received the next message already, although took has not moved it to past yet.
 	sent := slices.Concat(b.past, b.frames[:min(1, len(b.frames))])
 	last := slices.IndexFunc(sent, func(f frame) bool { return strconv.Itoa(f.seq) == since })
 	if last < 0 {
@@ -351,7 +347,7 @@ func (b *box) rewind(since string) bool {
 	return true
 }
 
-// release lets another reader take the stream, unless one already has.
+// release ends the caller's claim on the stream, unless another reader has taken over.
 func (b *box) release(reader chan struct{}) {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()
@@ -361,8 +357,8 @@ func (b *box) release(reader chan struct{}) {
 	b.c.left.Broadcast()
 }
 
-// next waits for a message and returns it without removing it; f is nil after a
-// tick of quiet. ok is false if no message will come.
+// next waits for a message and returns it, but does not remove it from the box. If quiet ticks first, f is nil. ok is
+// false if no message will follow or another reader has taken over.
 func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok bool) {
 	for {
 		b.c.mu.Lock()
@@ -373,7 +369,7 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok b
 		}
 		b.c.mu.Unlock()
 		select {
-		case <-gone: // another reader has taken the stream
+		case <-gone: // another reader has taken over
 			return nil, false
 		default:
 		}
@@ -390,11 +386,10 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok b
 	}
 }
 
-// mostPast is the maximum number of sent messages that a stream keeps to send again.
+// mostPast is the maximum number of sent messages that a stream keeps in order to send them again.
 const mostPast = 1000
 
-// took removes the message that the reader has read, unless another reader has
-// taken the stream.
+// took moves the message that next returned to the sent messages, unless another reader has taken over.
 func (b *box) took(reader chan struct{}) {
 	b.c.mu.Lock()
 	defer b.c.mu.Unlock()

@@ -1,6 +1,5 @@
-// Package netagent serves the reference agent over Streamable HTTP and WebSocket,
-// both at one URL, according to the RFD of that transport. Each connection has
-// its own agent.
+// Package netagent serves the reference agent over Streamable HTTP and WebSocket, both at the same URL. It implements
+// ACP's RFD for that transport. Each connection has its own agent.
 package netagent
 
 import (
@@ -35,29 +34,28 @@ const (
 )
 
 const (
-	mostBody     = 16 << 20         // bytes of a POST or of a message over a WebSocket
-	mostBuffered = 64 << 20         // bytes that a connection keeps until a reader takes them
-	silence      = 15 * time.Second // after which a stream gets a comment
+	mostBody     = 16 << 20         // maximum bytes of a POST or of a WebSocket message
+	mostBuffered = 64 << 20         // maximum bytes of a connection that wait for readers
+	silence      = 15 * time.Second // time after which a quiet stream gets a comment
 )
 
-// Options of a server. Agent, and Listen or Listener, are required.
+// Options configures a server. Agent is required, and so is Listen or Listener.
 type Options struct {
 	Listen   string
 	Listener net.Listener
-	Out, Log io.Writer // Out gets the URL
-	// Agent serves one connection: messages are lines. It returns at the end of the input.
+	Out, Log io.Writer // Out receives the URL
+	// Agent serves one connection. Each message is a line. It returns at the end of the input.
 	Agent func(ctx context.Context, in io.Reader, out io.Writer) error
-	// Tokens are the bearer tokens that clients may use. Without tokens, any
-	// client may connect.
+	// Tokens lists the valid bearer tokens. Without tokens, any client may connect.
 	Tokens []string
-	// Ways are the names of network faults and liberties that the server has.
+	// Ways lists the names of the network faults and liberties that the server has.
 	Ways []string
-	// Did is called with a way whenever it makes a difference; it may be nil.
+	// Did is called with the name of a fault or liberty whenever it takes effect. It may be nil.
 	Did func(way string)
 }
 
-// does reports whether the server has a way. It is called where the way makes a
-// difference.
+// does reports whether the server has a fault or liberty. It must be called only at a place where the fault or
+// liberty takes effect, because it calls Did.
 func (o *Options) does(way string) bool {
 	if !slices.Contains(o.Ways, way) {
 		return false
@@ -68,19 +66,19 @@ func (o *Options) does(way string) bool {
 	return true
 }
 
-// server is the handler of all requests.
+// server is the HTTP handler of all requests.
 type server struct {
 	Options
 	ctx  context.Context
-	host string // the address that it listens at
+	host string // address at which the server listens
 
 	mu          sync.Mutex
 	connections map[string]*connection
-	deleted     map[string]bool // ids of connections that were deleted
+	deleted     map[string]bool // ids of connections that clients have deleted
 	agents      sync.WaitGroup
 }
 
-// Serve serves until ctx ends.
+// Serve runs a server until ctx ends.
 func Serve(ctx context.Context, o Options) error {
 	o.Log = cmp.Or(o.Log, io.Discard)
 	s := &server{Options: o, ctx: ctx, connections: map[string]*connection{},
@@ -95,7 +93,7 @@ func Serve(ctx context.Context, o Options) error {
 	return err
 }
 
-// message is the part of a message that routing needs.
+// message contains the members of a message that routing needs.
 type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -116,15 +114,15 @@ func (m message) session() string {
 	return session
 }
 
-// named reports whether the message has an id that a response can repeat.
+// named reports whether the message has an id that a response can use, which is an id other than null.
 func (m message) named() bool { return len(m.ID) > 0 && string(m.ID) != "null" }
 
-// read parses the parts of a message. ok is false if the line has another form.
+// read parses a message. ok is false if the line is not a JSON object or its id or method has the wrong type.
 func read(line []byte) (m message, ok bool) {
 	if json.Unmarshal(line, &m) == nil {
 		return m, true
 	}
-	var loose struct { // params may be of any kind
+	var loose struct { // params may have any type
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
 	}
@@ -173,15 +171,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func refuse(w http.ResponseWriter, status int, why string) { http.Error(w, why, status) }
 
-// own reports whether a request comes from neither a web page of another site
-// nor a foreign host name for this machine. With tokens it accepts any request.
+// own returns false for requests from a web page of another site and for requests to a foreign host name that
+// resolves to this machine. If there are tokens, it returns true for every request.
 func (s *server) own(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
 	}
 	if len(s.Tokens) > 0 {
-		return true // the token, not the host name, decides
+		return true // the token decides, not the host name
 	}
 	at, _, _ := net.SplitHostPort(s.host)
 	here := net.ParseIP(at).IsLoopback()
@@ -194,7 +192,7 @@ func (s *server) own(r *http.Request) bool {
 	return apart || of == r.Host || s.does("origin-any")
 }
 
-// admits reports whether a request has a valid token, if one is needed.
+// admits reports whether a request has a valid token. Without tokens, it returns true.
 func (s *server) admits(r *http.Request) bool {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if len(s.Tokens) == 0 || ok && slices.Contains(s.Tokens, token) {
@@ -203,8 +201,8 @@ func (s *server) admits(r *http.Request) bool {
 	return ok && s.does("token-any") || r.Method != http.MethodPost && s.does("token-for-post-alone")
 }
 
-// connection returns the connection that a request names. If there is none, it
-// refuses the request and returns nil.
+// connection returns the connection whose id is in the request's header. If there is none, it refuses the request and
+// returns nil.
 func (s *server) connection(w http.ResponseWriter, r *http.Request) *connection {
 	id := r.Header.Get(connectionHeader)
 	s.mu.Lock()
@@ -223,7 +221,7 @@ func (s *server) connection(w http.ResponseWriter, r *http.Request) *connection 
 	return nil
 }
 
-// remove ends a connection.
+// remove handles DELETE: it ends a connection.
 func (s *server) remove(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	again := s.deleted[r.Header.Get(connectionHeader)]
@@ -258,8 +256,7 @@ func (s *server) forget(c *connection) {
 	delete(s.connections, c.id)
 }
 
-// begin starts an agent for a connection. Requests cannot name that connection
-// yet.
+// begin starts an agent for a new connection. The connection is not registered yet, so other requests cannot use it.
 func (s *server) begin(r *http.Request, id string, socket func(frame []byte)) *connection {
 	c := newConnection(&s.Options, id, r.Header.Get("Authorization"))
 	c.socket = socket

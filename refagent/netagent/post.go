@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// brokeOff remembers an incomplete message, for the fault that executes it twice.
+// brokeOff records an incomplete message. It serves the fault that executes such a message twice.
 func (c *connection) brokeOff(half []byte) {
 	c.mu.Lock()
 	c.half = half
@@ -20,8 +20,7 @@ func (c *connection) brokeOff(half []byte) {
 	c.again(latest)
 }
 
-// again delivers a message a second time if an incomplete copy of it came before
-// or after it.
+// again delivers a message a second time if an incomplete copy of it was received before or after it.
 func (c *connection) again(line []byte) {
 	c.mu.Lock()
 	c.latest = line
@@ -49,7 +48,7 @@ func (s *server) typed(r *http.Request) bool {
 	return s.does("type-any")
 }
 
-// post handles a POST with a message of the editor.
+// post handles a POST with a message from the editor.
 func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	if !s.typed(r) {
 		refuse(w, http.StatusUnsupportedMediaType, "the body must be "+jsonType)
@@ -69,7 +68,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 		if c := s.connection(w, r); c != nil && s.does("broken-off-run-twice") {
 			c.brokeOff(body)
 		}
-		return // half of a message is not a message
+		return // an incomplete body is not a message
 	}
 	line := bytes.ReplaceAll(body, []byte("\n"), []byte(" "))
 	id := r.Header.Get(connectionHeader)
@@ -90,14 +89,14 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// problem answers with a JSON-RPC error.
+// problem sends a response with a JSON-RPC error and an HTTP status.
 func problem(w http.ResponseWriter, status int, id json.RawMessage, why string) {
 	w.Header().Set("Content-Type", jsonType)
 	w.WriteHeader(status)
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, id, why)
 }
 
-// batch handles an array of messages.
+// batch handles a POST with an array of messages.
 func (s *server) batch(w http.ResponseWriter, r *http.Request, line []byte) {
 	c := s.connection(w, r)
 	if c == nil {
@@ -119,7 +118,8 @@ func (s *server) batch(w http.ResponseWriter, r *http.Request, line []byte) {
 	}
 }
 
-// message passes a message of a connection to its agent.
+// message passes a message for an existing connection to the connection's agent. sound is false if the message could
+// not be parsed.
 func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, m message, sound bool, line []byte) {
 	given := r.Header.Get(sessionHeader)
 	switch session := c.scope(m); {
@@ -148,7 +148,7 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 	w.WriteHeader(status)
 }
 
-// initialize begins a connection, unless the agent refuses.
+// initialize starts a connection. If the agent refuses initialize, it ends the connection again.
 func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, line []byte) {
 	if !m.named() {
 		if s.does("initialize-without-id") {
@@ -171,7 +171,7 @@ func (s *server) initialize(w http.ResponseWriter, r *http.Request, m message, l
 	box, _ := c.claim("", "", false)
 	var answer *frame
 	var got message
-	for sound := false; !sound; box.took(box.reader) { // skip lines that are no message: they have no stream yet
+	for sound := false; !sound; box.took(box.reader) { // skip lines that are not messages: they have no stream
 		var ok bool
 		if answer, ok = box.next(r.Context().Done(), nil); !ok {
 			c.end()

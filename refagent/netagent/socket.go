@@ -14,9 +14,9 @@ import (
 	"github.com/coder/websocket"
 )
 
-// accept opens a WebSocket.
+// accept accepts a WebSocket.
 func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*websocket.Conn, error) {
-	o := &websocket.AcceptOptions{InsecureSkipVerify: true} // own has checked the origin
+	o := &websocket.AcceptOptions{InsecureSkipVerify: true} // the method own has checked the origin
 	offered := r.Header.Get("Sec-WebSocket-Protocol")
 	switch {
 	case offered != "" && s.does("subprotocol-echoed"):
@@ -34,7 +34,7 @@ func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*web
 	return websocket.Accept(w, r, o)
 }
 
-// socket serves a connection over a WebSocket.
+// socket serves a connection over a WebSocket until it ends.
 func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 	id := rand.Text()
 	ws, err := s.accept(w, r, id)
@@ -67,7 +67,7 @@ func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// writer returns the function that sends a message.
+// writer returns the function that sends a message over the WebSocket.
 func (s *server) writer(ws *websocket.Conn) func(frame []byte) {
 	var joined []byte
 	return func(frame []byte) {
@@ -90,7 +90,7 @@ func (s *server) writer(ws *websocket.Conn) func(frame []byte) {
 	}
 }
 
-// fragments sends a message in several WebSocket frames.
+// fragments sends one message in several WebSocket frames.
 func (s *server) fragments(ws *websocket.Conn, frame []byte) {
 	out, err := ws.Writer(s.ctx, websocket.MessageText)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *server) fragments(ws *websocket.Conn, frame []byte) {
 	_ = out.Close()
 }
 
-// ping pings the editor again and again.
+// ping keeps sending pings to the editor until the connection ends.
 func (s *server) ping(c *connection, ws *websocket.Conn) {
 	for {
 		ctx, cancel := context.WithTimeout(s.ctx, time.Second)
@@ -116,7 +116,7 @@ func (s *server) ping(c *connection, ws *websocket.Conn) {
 	}
 }
 
-// frames handles the frames of the editor.
+// frames handles the editor's WebSocket messages.
 type frames struct {
 	*server
 	c     *connection
@@ -126,8 +126,8 @@ type frames struct {
 	ready atomic.Bool // initialize has reached the agent
 }
 
-// refuse closes the socket because of a message that is not allowed, with the
-// reason why. It returns false.
+// refuse closes the WebSocket because of a forbidden message. why is the reason that the editor gets. It returns
+// false.
 func (f *frames) refuse(why string) bool {
 	code := websocket.StatusProtocolError
 	if f.does("socket-closes-by-policy") {
@@ -137,7 +137,8 @@ func (f *frames) refuse(why string) bool {
 	return false
 }
 
-// take passes a frame to the agent. It returns false if the socket is closed.
+// take handles a WebSocket message, which it usually passes to the agent. It returns false if it has closed the
+// WebSocket.
 func (f *frames) take(line []byte) bool {
 	m, ok := read(line)
 	batch := bytes.HasPrefix(bytes.TrimSpace(line), []byte("["))
@@ -172,8 +173,8 @@ func (f *frames) take(line []byte) bool {
 	return true
 }
 
-// first judges a message before the connection has begun. It returns whether the
-// agent gets the message, and whether the socket stays open.
+// first checks a message that arrives before initialize has succeeded. taken is true if the agent gets the message.
+// open is true if the WebSocket stays open.
 func (f *frames) first(m message) (taken, open bool) {
 	if m.Method != "initialize" {
 		switch {
@@ -198,14 +199,13 @@ func (f *frames) first(m message) (taken, open bool) {
 	return true, true
 }
 
-// initialize sends the agent an initialize on behalf of an editor that sent none.
+// initialize sends the agent an initialize request in place of an editor that sent none.
 func (f *frames) initialize() {
 	f.begun = true
 	f.c.deliver(message{}, []byte(`{"jsonrpc":"2.0","id":"own","method":"initialize","params":{"protocolVersion":1}}`))
 }
 
-// error answers a message with an error and leaves the socket open. It returns
-// true.
+// error responds to a message with an error and leaves the WebSocket open. It returns true.
 func (f *frames) error(m message, why string) bool {
 	_ = f.ws.Write(f.ctx, websocket.MessageText,
 		fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":-32600,"message":%q}}`, m.ID, why))

@@ -9,9 +9,8 @@ import (
 	"time"
 )
 
-// stream returns the box of the stream that a GET asks for, and a channel that is
-// closed when another reader takes the stream. If it cannot, it refuses the
-// request.
+// stream returns the box of the stream that a GET requests, and a channel that is closed when another reader takes
+// over. If the request is invalid, it sends an error and returns nil.
 func (s *server) stream(w http.ResponseWriter, r *http.Request) (b *box, reader chan struct{}) {
 	accept := r.Header.Get("Accept")
 	if !strings.Contains(accept, eventStream) && !strings.Contains(accept, "*/*") && !s.does("accept-any") {
@@ -48,7 +47,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) (b *box, reader 
 	return b, b.reader
 }
 
-// owner returns the connection that knows a session, nil if none does.
+// owner returns the connection that has opened a session, or nil if there is none.
 func (s *server) owner(session string) *connection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +59,7 @@ func (s *server) owner(session string) *connection {
 	return nil
 }
 
-// get serves a stream of events until the connection ends or the reader goes.
+// get serves a stream of events until the connection ends or the client disconnects.
 func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	box, reader := s.stream(w, r)
 	if box == nil {
@@ -101,13 +100,13 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		if _, err := w.Write(s.event(f)); err != nil || out.Flush() != nil {
-			return // the next reader gets the messages that this one may lack
+			return // the next reader gets messages that this one may have missed
 		}
 		box.took(reader)
 	}
 }
 
-// event renders a message as a server-sent event.
+// event returns a message as a server-sent event.
 func (s *server) event(f *frame) []byte {
 	var out bytes.Buffer
 	if s.does("comments") {

@@ -14,10 +14,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// BinaryType is the content type of the binary form.
+// BinaryType is the content type of the binary encoding of events.
 const BinaryType = "application/vnd.ag-ui.event+proto"
 
-// WantsBinary reports whether a client that sends an Accept header may get the binary form.
+// WantsBinary reports whether a client's Accept header allows the binary encoding.
 func WantsBinary(accept string) bool {
 	best, yes := 0, false
 	for one := range strings.SplitSeq(accept, ",") {
@@ -38,8 +38,7 @@ func WantsBinary(accept string) bool {
 //go:embed binary.txt
 var binaryTable string
 
-// layout describes how an event or another message is encoded; binary.txt
-// explains it.
+// layout describes the encoding of an event type or of another message type. binary.txt documents it.
 type layout struct {
 	arm, kind int
 	members   []string
@@ -57,8 +56,8 @@ var layouts = sync.OnceValue(func() map[string]layout {
 	return all
 })
 
-// binaryOf returns an event in the binary form, with its length; nil if the form
-// has no such event.
+// binaryOf returns the binary encoding of an event, with its length in front. It returns nil if the encoding does not
+// support the event's type.
 func binaryOf(data []byte) []byte {
 	var e map[string]any
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -82,7 +81,7 @@ func binaryOf(data []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(whole))), whole...)
 }
 
-// packed returns an encoded message.
+// packed returns the encoding of a message.
 func packed(message string, m map[string]any) (b []byte) {
 	if parts, ok := m["content"].([]any); ok {
 		m["contentParts"] = parts
@@ -109,7 +108,7 @@ func packed(message string, m map[string]any) (b []byte) {
 	return b
 }
 
-// memberOf returns one encoded member of a message, nothing if it is absent.
+// memberOf returns the encoding of one member of a message, or nothing if the member is missing.
 func memberOf(n protowire.Number, of string, v any) []byte {
 	tag := func(t protowire.Type) []byte { return protowire.AppendTag(nil, n, t) }
 	switch of {
@@ -121,7 +120,7 @@ func memberOf(n protowire.Number, of string, v any) []byte {
 	case "v":
 		return protowire.AppendBytes(tag(protowire.BytesType), anyOf(v))
 	case "o":
-		object, _ := v.(map[string]any) // which may be empty
+		object, _ := v.(map[string]any) // may be empty
 		return protowire.AppendBytes(tag(protowire.BytesType), objectOf(object))
 	case "b":
 		return protowire.AppendVarint(tag(protowire.VarintType), protowire.EncodeBool(v == true))
@@ -142,7 +141,7 @@ func memberOf(n protowire.Number, of string, v any) []byte {
 	return protowire.AppendBytes(tag(protowire.BytesType), packed(of, object))
 }
 
-// anyOf returns an encoded google.protobuf.Value.
+// anyOf returns the encoding of a google.protobuf.Value.
 func anyOf(v any) []byte {
 	tag := protowire.AppendTag
 	switch v := v.(type) {
@@ -164,7 +163,7 @@ func anyOf(v any) []byte {
 	return protowire.AppendVarint(tag(nil, 1, protowire.VarintType), 0)
 }
 
-// objectOf returns an encoded google.protobuf.Struct.
+// objectOf returns the encoding of a google.protobuf.Struct.
 func objectOf(v map[string]any) (b []byte) {
 	for key, value := range v {
 		entry := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), key)

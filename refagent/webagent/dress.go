@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// dressed returns the events that the habits make of an event.
+// dressed applies the habits to an event and returns the resulting events.
 func (r *run) dressed(e Event) []Event {
 	h := &r.Habits
 	if h.NoRole && e.Type() == "TEXT_MESSAGE_START" {
@@ -46,7 +46,7 @@ func attributable(kind string) bool {
 	return strings.HasPrefix(kind, "TEXT_") || strings.HasPrefix(kind, "TOOL_CALL_") && kind != "TOOL_CALL_RESULT"
 }
 
-// told reports whether an event may omit its subagent's name, because an earlier event of the message had it.
+// told reports whether an event may omit the subagent's name, because an earlier event of the message contained it.
 func (r *run) told(e Event) bool {
 	id := e.Text("messageId")
 	was := r.tagged[id] || strings.HasPrefix(e.Type(), "TOOL_CALL_")
@@ -57,7 +57,7 @@ func (r *run) told(e Event) bool {
 	return was
 }
 
-// reopened closes a message after each piece and opens it again before the next.
+// reopened ends a message after each piece and starts it again before the next piece.
 func (r *run) reopened(e Event) []Event {
 	if e.Type() != "TEXT_MESSAGE_CONTENT" {
 		return []Event{e}
@@ -67,7 +67,7 @@ func (r *run) reopened(e Event) []Event {
 		{"type": "TEXT_MESSAGE_START", "messageId": id, "role": "assistant"}}
 }
 
-// retired returns reasoning events in their form before 1.0.
+// retired returns a reasoning event in the form that was used before version 1.0.
 func retired(e Event) []Event {
 	switch e.Type() {
 	case "REASONING_START", "REASONING_END":
@@ -80,7 +80,7 @@ func retired(e Event) []Event {
 	return []Event{e}
 }
 
-// inChunks turns the events of a streamed item into chunk events.
+// inChunks converts the events of a streamed item to chunk events.
 func (r *run) inChunks(e Event) []Event {
 	kind := e.Type()
 	family, verb := "", ""
@@ -103,7 +103,7 @@ func (r *run) inChunks(e Event) []Event {
 		return []Event{c}
 	case "CONTENT", "ARGS":
 		c := e.With("type", family+"CHUNK")
-		if r.Habits.Bare && open == family+id { // any other event in between ends an item
+		if r.Habits.Bare && open == family+id { // any other event in between ends the item
 			c = c.Without("messageId").Without("toolCallId")
 		}
 		return []Event{c}

@@ -1,55 +1,52 @@
 package webagent
 
-// Habits are the ways in which one correct agent differs from another. The zero
-// value is the reference agent. With any of the fields set, alone or together,
-// the agent stays correct.
+// Habits are options in which correct agents may differ. The zero value is the behaviour of the reference agent. Any
+// combination of fields may be set; the agent stays correct.
 type Habits struct {
-	// Version is the declared protocol version; "none" declares none.
+	// Version is the protocol version that the agent declares. "" means the constant Version, and "none" declares no
+	// version.
 	Version string
-	// NoSteps, NoUsage, NoOutcome, NoPending and NoResults leave out optional
-	// parts.
+	// NoSteps, NoUsage, NoOutcome, NoPending and NoResults omit optional events and members.
 	NoSteps, NoUsage, NoOutcome, NoPending, NoResults bool
-	// State says when snapshots of the state are sent: initial (the default), final, all
-	// or none. NoMessages sends no snapshot of the messages.
+	// State determines when the agent sends snapshots of the state: initial (the default), final, all or none.
+	// NoMessages sends no snapshot of the messages.
 	State      string
 	NoMessages bool
-	// Chunks streams items in chunks, Bare omits members from later chunks that
-	// the first chunk has.
+	// Chunks sends chunk events instead of start, content and end events. Bare omits members from a chunk that the
+	// first chunk has.
 	Chunks, Bare bool
-	// Whole sends each text in one piece. Late ends a message after the calls of
-	// its reply. Own gives calls no parent message.
+	// Whole sends each text in one piece. Late ends a message only after the tool calls of its reply. Own omits the
+	// parent message of tool calls.
 	Whole, Late, Own bool
-	// Comments sends comments between events, Fields other fields next to data,
-	// Spaced an additional blank line, Split the data in two lines.
+	// The next options vary the event stream. Comments adds comments between events. Fields adds other fields than
+	// data. Spaced adds an empty line. Split divides the data into two lines.
 	Comments, Fields, Spaced, Split bool
-	// Times adds the time to each event, Raw the model provider's piece. Customs
-	// sends custom events. Activities shows steps as activities. Echo repeats the
-	// input on RUN_STARTED.
+	// Times adds the time to each event. Raw adds the model provider's original data. Customs sends custom events.
+	// Activities shows steps as activities. Echo repeats the input on RUN_STARTED.
 	Times, Raw, Customs, Activities, Echo bool
-	// NoRole leaves out the role of the assistant. Parts sends results as parts.
+	// NoRole omits the role assistant. Parts sends tool results as a list of parts.
 	NoRole, Parts bool
-	// Backwards carries out the calls of a reply from the last to the first, as
-	// can happen when they run side by side.
+	// Backwards runs the tool calls of a reply from the last to the first, which can also happen if an agent runs
+	// them concurrently.
 	Backwards bool
-	// Queues makes a second run of a thread wait until the first is over.
+	// Queues makes a second run of a thread wait until the first has ended.
 	Queues bool
-	// Retired sends the reasoning events of older agents.
+	// Retired sends the reasoning events that agents before 1.0 sent.
 	Retired bool
-	// Lists refuses an input without tools or context, which agents of 0.x may
-	// require.
+	// Lists rejects an input without tools or context, as agents of 0.x may.
 	Lists bool
-	// Silent opens a message for each reply, even one without text.
+	// Silent starts a message for each reply, even if the reply has no text.
 	Silent bool
-	// Reopens closes each message after its first piece, and opens it again.
+	// Reopens ends a message after each piece and starts it again.
 	Reopens bool
-	// Subagent does the work of each reply as a subagent. Announces announces it.
-	// Brief puts its name only on the first event of a message.
+	// Subagent attributes the work of each reply to a subagent. Announces also announces the subagent. Brief sends
+	// the subagent's name only in the first event of a message.
 	Subagent, Announces, Brief bool
-	// Code is the code of errors, "-" for none. Terse omits their cause.
+	// Code is the code of errors; "" means the default and "-" means no code. Terse omits the cause of errors.
 	Code  string
 	Terse bool
-	// Charset adds a parameter to the content type.
+	// Charset adds the parameter charset to the content type.
 	Charset bool
-	// TextAlone always sends server-sent events, whatever the client accepts.
+	// TextAlone always sends server-sent events, even if the client accepts the binary encoding.
 	TextAlone bool
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// run is one run in progress.
+// run is the state of one run.
 type run struct {
 	*server
 	ctx    context.Context
@@ -24,21 +24,22 @@ type run struct {
 	port   *Port
 	number int
 	buf    bytes.Buffer
-	binary bool // events are sent in the binary form
+	binary bool // events use the binary encoding
 
 	state      any
-	messages   []Message       // of this run
-	chunked    string          // the item whose chunk was sent last, "" after anything else
+	messages   []Message       // messages of this run
+	chunked    string          // item of the latest chunk; "" after other events
 	tagged     map[string]bool // messages whose first event had the subagent's name
 	sent, made int64
 }
 
-// newID returns a new id.
+// newID returns a new random id that begins with kind.
 func newID(kind string) string {
 	return fmt.Sprintf("%s-%016x", kind, rand.Uint64())
 }
 
-// send sends an event, through the habits and the hooks.
+// send applies the habits to an event and sends the result. If there is a Send hook, the hook gets the events
+// instead.
 func (r *run) send(kind string, members ...any) {
 	e := Event{"type": kind}
 	for i := 0; i < len(members); i += 2 {
@@ -56,7 +57,7 @@ func (r *run) send(kind string, members ...any) {
 	}
 }
 
-// write writes an event.
+// write writes an event to the response.
 func (r *run) write(e Event) {
 	data, err := json.Marshal(e)
 	if err != nil {
@@ -95,21 +96,21 @@ func (r *run) write(e Event) {
 }
 
 func (r *run) raw(b []byte) {
-	_, _ = r.w.Write(b) // the context reports a client that has hung up
+	_, _ = r.w.Write(b) // r.ctx ends if the client disconnects
 	_ = http.NewResponseController(r.w).Flush()
 }
 
-// interrupted is the error that ends a run that waits for answers.
+// interrupted is the error that ends a run because the agent needs answers from the user.
 type interrupted struct{ list []map[string]any }
 
 func (interrupted) Error() string { return "the run waits for answers" }
 
-// pending is the error that ends a run that called tools of the front end.
+// pending is the error that ends a run because the model called tools of the front end.
 type pending struct{ ids []string }
 
 func (pending) Error() string { return "the run waits for the front end's tools" }
 
-// play carries out the whole run.
+// play executes the run from RUN_STARTED to its last event.
 func (r *run) play() {
 	started := []any{"threadId", r.in.ThreadID, "runId", r.in.RunID}
 	if v := cmp.Or(r.Habits.Version, Version); v != "none" {
@@ -141,7 +142,7 @@ func (r *run) play() {
 	default:
 		r.snapshots(false)
 		outcome := map[string]any{"type": "success"}
-		if front.ids != nil && !r.Habits.NoPending && !r.Habits.NoResults { // the list has all calls without a result
+		if front.ids != nil && !r.Habits.NoPending && !r.Habits.NoResults { // the list needs all calls without a result
 			outcome["pendingToolCallIds"] = front.ids
 		}
 		if !r.Habits.NoOutcome {
@@ -155,7 +156,7 @@ func (r *run) play() {
 	r.send("RUN_FINISHED", finished...)
 }
 
-// fail ends the run with an error whose message is safe for users.
+// fail ends the run with an error event whose message contains no internal details.
 func (r *run) fail(err error) {
 	message := "the model request failed"
 	if status := refagent.Refused(err); status > 0 {
@@ -172,7 +173,7 @@ func (r *run) fail(err error) {
 	r.send("RUN_ERROR", members...)
 }
 
-// snapshots sends the snapshots that the client should have at the end.
+// snapshots sends the snapshots at the end of a run. must is true if the client needs both snapshots.
 func (r *run) snapshots(must bool) {
 	if when := r.Habits.State; must || when == "final" || when == "all" {
 		r.send("STATE_SNAPSHOT", "snapshot", r.state)
@@ -187,8 +188,8 @@ func (r *run) snapshots(must bool) {
 // maxRequests is the maximum number of model requests in one run.
 const maxRequests = 20
 
-// converse handles open calls, asks the model, runs the tools that it calls, and
-// asks again.
+// converse first handles the open tool calls of earlier runs. It then sends model requests and runs the tools that
+// the model calls, until the model calls no more tools.
 func (r *run) converse() error {
 	if err := r.resume(); err != nil {
 		return err
@@ -205,7 +206,7 @@ func (r *run) converse() error {
 	return errors.New("the model asked for tools too many times in a row")
 }
 
-// history returns the messages for the model.
+// history returns the messages for the next model request.
 func (r *run) history() (list []refagent.ModelMessage) {
 	for _, c := range r.in.Context {
 		list = append(list, refagent.ModelMessage{Role: "system", Text: c.Description + ": " + c.Value})
@@ -229,7 +230,7 @@ func (r *run) history() (list []refagent.ModelMessage) {
 	return list
 }
 
-// step sends an event for a phase of the run.
+// step sends the events for the start or the end of a phase of the run.
 func (r *run) step(kind, name string) {
 	activity := []any{"messageId", "act-" + r.in.RunID, "activityType", "PLAN"}
 	switch {
@@ -244,19 +245,20 @@ func (r *run) step(kind, name string) {
 	}
 }
 
-// speaker streams one reply of the model.
+// speaker sends one reply of the model as events.
 type speaker struct {
 	run     *run
-	text    string // id of the message that is open
-	thought string // of the reasoning
+	text    string // id of the open message
+	thought string // id of the open reasoning
 	message Message
 	calls   []Call
 	open    []bool
 	said    strings.Builder
-	held    strings.Builder // text to be sent in one piece
+	held    strings.Builder // text that is sent in one piece later
 }
 
-// reply asks the model once and passes on its output as it arrives.
+// reply sends one model request and passes the model's output to the client as it arrives. It returns the model's
+// tool calls.
 func (r *run) reply() ([]Call, error) {
 	r.step("STEP_STARTED", "model")
 	sp := &speaker{run: r, message: Message{ID: newID("msg"), Role: "assistant"}}
@@ -291,17 +293,17 @@ func (r *run) reply() ([]Call, error) {
 	if sp.said.Len() > 0 || len(sp.calls) > 0 {
 		m := sp.message
 		if sp.said.Len() > 0 {
-			m.Content, _ = json.Marshal(sp.said.String()) // a text has a form
+			m.Content, _ = json.Marshal(sp.said.String()) // a string can always be encoded
 		}
 		if m.ToolCalls = sp.calls; sp.said.Len() == 0 && !r.Habits.Silent {
-			m.ID = sp.calls[0].ID // the id that a client uses without a message event
+			m.ID = sp.calls[0].ID // clients use this id for calls without a message
 		}
 		r.messages = append(r.messages, m)
 	}
 	return sp.calls, nil
 }
 
-// piece passes on a part of the reply.
+// piece sends the events for a piece of the reply.
 func (sp *speaker) piece(p refagent.Piece) {
 	switch {
 	case p.Call:
@@ -363,8 +365,8 @@ func (sp *speaker) endThought() {
 	}
 }
 
-// call passes on a piece of a tool call. A piece with a new id for a used index
-// begins another call.
+// call sends the events for a piece of a tool call. If the piece has another id than the call at its index, it starts
+// a new call.
 func (sp *speaker) call(p refagent.Piece) {
 	at := p.Index
 	if at >= len(sp.calls) || p.ID != "" && sp.calls[at].ID != p.ID {
@@ -384,7 +386,7 @@ func (sp *speaker) call(p refagent.Piece) {
 	}
 }
 
-// close closes everything that is open.
+// close ends all open items.
 func (sp *speaker) close() {
 	sp.endThought()
 	for i, open := range sp.open {

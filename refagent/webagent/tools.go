@@ -12,11 +12,11 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// tool is a tool that the model may call and the agent carries out.
+// tool is a tool that the agent itself provides to the model.
 type tool struct {
 	name, about string
-	needs       []string // its arguments
-	gated       bool     // the user has to approve it
+	needs       []string // names of its arguments
+	gated       bool     // the user must approve each call
 	run         func(r *run, args map[string]any) (string, error)
 }
 
@@ -31,7 +31,7 @@ func tools() []tool {
 	}
 }
 
-// find returns the tool of a name, the zero tool if there is none.
+// find returns the tool with a name, or the zero value if there is none.
 func find(name string) tool {
 	for _, t := range tools() {
 		if t.name == name {
@@ -41,7 +41,7 @@ func find(name string) tool {
 	return tool{}
 }
 
-// offers returns the tools for the model.
+// offers returns the tools for a model request.
 func (r *run) offers() (list []refagent.Offer) {
 	for _, t := range tools() {
 		properties := map[string]any{}
@@ -63,7 +63,7 @@ func (r *run) offers() (list []refagent.Offer) {
 	return list
 }
 
-// gated reports whether a tool needs an approval.
+// gated reports whether calls of a tool need the user's approval.
 func (r *run) gated(name string) bool {
 	ask := find(name).gated
 	if r.Hooks.Ask != nil {
@@ -72,7 +72,7 @@ func (r *run) gated(name string) bool {
 	return ask
 }
 
-// interruptOf returns the interrupt that asks for the approval of a call.
+// interruptOf returns the interrupt that asks the user to approve a call.
 func interruptOf(c Call) map[string]any {
 	return map[string]any{"id": "int-" + c.ID, "reason": "tool_call", "toolCallId": c.ID,
 		"message": fmt.Sprintf("May the agent use %s?", c.Function.Name),
@@ -80,7 +80,7 @@ func interruptOf(c Call) map[string]any {
 			"properties": map[string]any{"approved": map[string]any{"type": "boolean"}}, "required": []string{"approved"}}}
 }
 
-// carryOut carries out the calls of a reply. The error ends the run.
+// carryOut runs the tool calls of a reply. An error ends the run.
 func (r *run) carryOut(calls []Call) error {
 	var waits []map[string]any
 	var front []string
@@ -110,7 +110,7 @@ func (r *run) carryOut(calls []Call) error {
 	return nil
 }
 
-// resume carries out the open calls as the client's answers decide.
+// resume handles the open tool calls of earlier runs according to the client's answers.
 func (r *run) resume() error {
 	answered := map[string]bool{}
 	for _, m := range r.in.Messages {
@@ -138,8 +138,7 @@ func (r *run) resume() error {
 	return nil
 }
 
-// decision returns the client's decision about a waiting call; given is false
-// if the client's answers do not mention the call.
+// decision returns the user's decision about a call that needs approval. given is false if the client sent none.
 func (r *run) decision(c Call) (approved, given bool) {
 	for _, e := range r.in.Resume {
 		if e.InterruptID == "int-"+c.ID {
@@ -153,7 +152,7 @@ func (r *run) decision(c Call) (approved, given bool) {
 	return approved, given
 }
 
-// gone reports whether the client has hung up, which ends the run.
+// gone reports whether the client has disconnected and the run must end.
 func (r *run) gone() bool { return r.ctx.Err() != nil && !r.Hooks.Detached }
 
 // perform runs a tool and returns the result for the model.
@@ -176,9 +175,9 @@ func (r *run) perform(c Call) string {
 	return result
 }
 
-// answer sends the result of a call to the client and the model.
+// answer sends the result of a call to the client and adds it to the messages for the model.
 func (r *run) answer(c Call, result string) {
-	content, _ := json.Marshal(result) // a text has a form
+	content, _ := json.Marshal(result) // a string can always be encoded
 	m := Message{ID: newID("msg"), Role: "tool", ToolCallID: c.ID, Content: content}
 	if r.Hooks.Result != nil {
 		result = r.Hooks.Result(c.Function.Name, result)
@@ -191,7 +190,7 @@ func (r *run) answer(c Call, result string) {
 
 func str(args map[string]any, key string) string { s, _ := args[key].(string); return s }
 
-// path returns the file in args: below the agent's directory, or absolute.
+// path returns the path of the file in args. A relative path begins at the agent's directory.
 func (r *run) path(args map[string]any) string {
 	name := str(args, "path")
 	if filepath.IsAbs(name) {
@@ -239,7 +238,7 @@ func (r *run) shell(args map[string]any) (string, error) {
 	return string(out), nil
 }
 
-// setState changes the state at a JSON pointer, and creates the objects above it.
+// setState sets a value in the state at a JSON pointer. It creates missing objects on the way.
 func (r *run) setState(args map[string]any) (string, error) {
 	pointer := str(args, "path")
 	if pointer == "" || pointer[0] != '/' {

@@ -1,6 +1,5 @@
-// Package webagent is the reference agent as an AG-UI server: correct on purpose,
-// small, and without code in common with its tests. The input of each run has all
-// that the run needs; the server keeps nothing between runs.
+// Package webagent is the reference agent for AG-UI: a small and correct HTTP server that shares no code with the
+// tests of acp-test. It is stateless: the input of each run contains everything that the run needs.
 package webagent
 
 import (
@@ -23,40 +22,39 @@ import (
 // Version is the version of the protocol that the agent declares.
 const Version = "1.1"
 
-// Options is everything that a server depends on. Listen or Listener is required.
+// Options configures a server. Listen or Listener is required.
 type Options struct {
-	// Listen is the address, HOST:PORT; port 0 is any free port. Listener is used
-	// instead, if it is set.
+	// Listen is the address to listen on, HOST:PORT; port 0 means any free port. A non-nil Listener is used instead.
 	Listen   string
 	Listener net.Listener
-	// Out gets one line with the URL, Log messages for people; nil: nothing.
+	// Out receives a line with the server's URL. Log receives messages for people. nil means that nothing is written.
 	Out, Log io.Writer
-	// Getenv looks up the model; see refagent.EnvBaseURL.
+	// Getenv looks up the model's configuration; see refagent.EnvBaseURL.
 	Getenv func(string) string
-	// Dir is the directory with the files that tools work on.
+	// Dir is the directory that the tools work in.
 	Dir string
-	// Hooks are the places that faults change, Habits ways in which another
-	// correct agent differs.
+	// Hooks contains functions by which faults change the agent. Habits are permitted differences from the reference
+	// agent.
 	Hooks  Hooks
 	Habits Habits
 }
 
-// turn is a run of a thread.
+// turn is a run that is in progress in a thread.
 type turn struct {
-	client context.Context // ends when the client hangs up
+	client context.Context // ends when the client disconnects
 	over   chan struct{}
 }
 
-// server is one server while it runs.
+// server is the state of a running server.
 type server struct {
 	Options
 	model *refagent.Model
 	mu    sync.Mutex
-	busy  map[string]*turn // threads with a run
+	busy  map[string]*turn // runs in progress, by thread
 	runs  int
 }
 
-// Serve serves until ctx ends.
+// Serve runs the server until ctx ends.
 func Serve(ctx context.Context, o Options) error {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -70,7 +68,7 @@ func Serve(ctx context.Context, o Options) error {
 // mostInput is the maximum size of an input in bytes.
 const mostInput = 64 << 20
 
-// ServeHTTP serves one run.
+// ServeHTTP handles the request for one run.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -99,7 +97,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer done()
-	// Retired events are not in the binary form.
+	// The binary encoding does not support retired events.
 	binary := !s.Habits.TextAlone && !s.Habits.Retired && s.admits(strings.Join(r.Header.Values("Accept"), ","))
 	kind := "text/event-stream"
 	switch {
@@ -125,14 +123,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	run := &run{server: s, ctx: ctx, in: in, w: w, number: n, state: in.State, binary: binary}
 	run.port = &Port{run: run, Input: in}
-	_ = http.NewResponseController(w).Flush() // the context reports a client that has hung up
+	_ = http.NewResponseController(w).Flush() // the context ends if the client disconnects
 	run.play()
 	if s.Hooks.End != nil {
 		s.Hooks.End(run.port)
 	}
 }
 
-// admits reports whether an answer may be in the binary form.
+// admits reports whether a response may use the binary encoding, given the client's Accept header.
 func (s *server) admits(accept string) bool {
 	if s.Hooks.Admits != nil {
 		return s.Hooks.Admits(accept)
@@ -140,7 +138,8 @@ func (s *server) admits(accept string) bool {
 	return WantsBinary(accept)
 }
 
-// enter begins a run of a thread; free is false if another run of the thread is in progress.
+// enter registers a run of a thread. free is false if another run of the thread is in progress. done ends the
+// registration.
 func (s *server) enter(ctx context.Context, thread string) (done func(), free bool) {
 	for {
 		s.mu.Lock()
@@ -173,10 +172,10 @@ func (s *server) enter(ctx context.Context, thread string) (done func(), free bo
 func refuse(w http.ResponseWriter, status int, why string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // the client is gone if this fails
+	_ = json.NewEncoder(w).Encode(map[string]string{"error": why}) // fails only if the client has disconnected
 }
 
-// Input is the request of a client.
+// Input is the input of a run, which the client sends.
 type Input struct {
 	ThreadID string
 	RunID    string
@@ -188,17 +187,17 @@ type Input struct {
 		InterruptID, Status string
 		Payload             any
 	}
-	Whole map[string]any `json:"-"` // all of it
-	Notes map[string]any `json:"-"` // state that hooks keep for the run
+	Whole map[string]any `json:"-"` // all members of the input
+	Notes map[string]any `json:"-"` // state of hooks for the run
 }
 
-// FrontTool is a tool of the front end.
+// FrontTool is a tool that the front end provides.
 type FrontTool struct {
 	Name, Description string
 	Parameters        map[string]any
 }
 
-// Message is a message of the history.
+// Message is one message of the conversation.
 type Message struct {
 	ID         string          `json:"id"`
 	Role       string          `json:"role"`
@@ -207,10 +206,10 @@ type Message struct {
 	ToolCalls  []Call          `json:"toolCalls,omitempty"`
 }
 
-// Call is a tool call of a message.
+// Call is a tool call in a message.
 type Call = refagent.Call
 
-// text returns the text of a message, or of those of its parts that are text.
+// text returns the message's text. If the content is a list of parts, it joins the texts of the text parts.
 func (m Message) text() string {
 	var whole string
 	if json.Unmarshal(m.Content, &whole) == nil {
@@ -231,7 +230,7 @@ func (m Message) text() string {
 
 var roles = []string{"developer", "system", "assistant", "user", "tool", "activity", "reasoning"}
 
-// Parse reads an input. The error says what is wrong with it.
+// Parse parses the input of a run. The error describes what is wrong.
 func Parse(body []byte) (*Input, error) {
 	in := &Input{Notes: map[string]any{}}
 	if err := json.Unmarshal(body, &in.Whole); err != nil {
@@ -258,18 +257,18 @@ func Parse(body []byte) (*Input, error) {
 	return in, nil
 }
 
-// frontTool reports whether a tool is the front end's.
+// frontTool reports whether the front end provides a tool.
 func (in *Input) frontTool(name string) bool {
 	return slices.ContainsFunc(in.Tools, func(t FrontTool) bool { return t.Name == name })
 }
 
-// Event is an event on its way to the client.
+// Event is an event for the client.
 type Event map[string]any
 
 // Type returns the type of the event.
 func (e Event) Type() string { s, _ := e["type"].(string); return s }
 
-// Text returns a string member, "" if there is none.
+// Text returns a string member, or "" if there is none.
 func (e Event) Text(name string) string { s, _ := e[name].(string); return s }
 
 // With returns a copy of the event with one member added or replaced.
@@ -286,27 +285,25 @@ func (e Event) Without(name string) Event {
 	return c
 }
 
-// Hooks are the places where a fault changes the agent; with all of them zero the
-// agent is correct.
+// Hooks contains functions by which a fault changes the agent. With the zero value, the agent is correct.
 type Hooks struct {
-	// Send gets every event before the stream, and passes it on with Port.Emit.
+	// Send gets every event before it is written. It passes the event on with Port.Emit.
 	Send func(p *Port, e Event)
-	// Frame changes the complete bytes of a server-sent event.
+	// Frame changes the bytes of a complete server-sent event.
 	Frame func(frame []byte) []byte
-	// Binary changes the bytes of an event in the binary form, including its
-	// length. Admits decides whether an Accept header admits that form.
+	// Binary changes the binary encoding of an event, including its length. Admits decides whether an Accept header
+	// allows that encoding.
 	Binary func(frame []byte) []byte
 	Admits func(accept string) bool
-	// Head changes the header of a streamed answer.
+	// Head changes the headers of a streamed response.
 	Head func(h http.Header)
-	// End runs after the last event, before the body is closed.
+	// End runs after the last event, before the response's body is closed.
 	End func(p *Port)
-	// Parse changes the parsed input.
+	// Parse changes the result of parsing the input.
 	Parse func(body []byte, in *Input, err error) (*Input, error)
-	// Ask decides whether a call needs an approval.
+	// Ask decides whether a call needs approval. ask is the correct decision.
 	Ask func(tool string, ask bool) bool
-	// Answer decides what the client's answer to an interrupt means; ok is
-	// false if there is no answer.
+	// Answer decides what the client's answer to an interrupt means. ok is false if the client sent no answer.
 	Answer func(approved, ok bool) (approves, answered bool)
 	// Request changes the messages of a model request.
 	Request func(in *Input, messages []refagent.ModelMessage) []refagent.ModelMessage
@@ -314,27 +311,25 @@ type Hooks struct {
 	Result func(tool, result string) string
 	// Piece changes or drops the n-th piece of the model's reply.
 	Piece func(n int, p refagent.Piece) []refagent.Piece
-	// Detached continues the run after the client has hung up. Mixes allows
-	// several runs of a thread at the same time. Clings keeps a thread busy after
-	// its client has hung up.
+	// Detached continues the run after the client has disconnected. Mixes allows several concurrent runs of a thread.
+	// Clings keeps a thread busy after its client has disconnected.
 	Detached, Mixes, Clings bool
 }
 
-// Port gives a hook access to the stream.
+// Port gives a hook access to the event stream.
 type Port struct {
 	run   *run
 	Input *Input
 }
 
-// Emit sends an event, past the Send hook.
+// Emit sends an event without calling the Send hook.
 func (p *Port) Emit(e Event) { p.run.write(e) }
 
-// Write sends bytes unchanged.
+// Write writes bytes to the stream without changing them.
 func (p *Port) Write(raw string) { p.run.raw([]byte(raw)) }
 
-// Break breaks the connection off.
+// Break closes the connection at once.
 func (p *Port) Break() { panic(http.ErrAbortHandler) }
 
-// Gone returns a channel that is closed when the client has hung up or the server
-// ends.
+// Gone returns a channel that is closed when the client disconnects or the server ends.
 func (p *Port) Gone() <-chan struct{} { return p.run.ctx.Done() }
