@@ -38,8 +38,8 @@ type prepared struct {
 type Preparation struct {
 	Sandbox          // only HostEnv, Env, Pass, Self, Cwd and Temp are used
 	Keeper  []string // as in process.Spec
-	// Isolate returns the isolation of the step, whose directories are below root. It is the same as for an agent. If
-	// Isolate is nil, the step is not isolated from this machine.
+	// Isolate returns the isolation of the step, which is like that of an agent. The step's directories are below
+	// root. If Isolate is nil, the step is not isolated from this machine.
 	Isolate func(root string, l Launch) (*isolate.Isolation, error)
 }
 

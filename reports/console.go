@@ -13,29 +13,29 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// ConsoleOptions are the options of a Console. The zero value writes plain lines.
+// ConsoleOptions configures a Console. The zero value writes plain lines.
 type ConsoleOptions struct {
 	// Total is the number of scenarios that will run; 0 if unknown.
 	Total int
-	// Terminal keeps a live line at the bottom, with elapsed time, counts and running scenarios. Otherwise each
-	// finished scenario is a line.
+	// Terminal shows a live line at the bottom of the terminal, with the elapsed time, the counts and the running
+	// scenarios. If false, a line is written for each finished scenario.
 	Terminal bool
 	// Color colors the output.
 	Color bool
 	// Width returns the terminal's columns. The Console calls it before writing; nil means 80.
 	Width func() int
-	// Quiet shows only failures and the summary. Verbose also shows passed scenarios, with checks and notes, and
-	// without a terminal each step.
+	// Quiet shows only failures and the summary. Verbose also shows passed scenarios, with checks and notes. If
+	// Terminal is false, Verbose also shows each step.
 	Quiet, Verbose bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Every is the interval at which the live line is renewed, or without a terminal and unless Quiet, written again;
-	// 0 means 100 ms on a terminal, 15 s elsewhere.
+	// Every is the interval at which the live line is updated. If Terminal is false, the progress is written as a new
+	// line at this interval, unless Quiet is set. 0 means 100 ms on a terminal and 15 s otherwise.
 	Every time.Duration
 }
 
-// Console shows a run in progress. The engine calls Started, Step and Finished, from any goroutine; Summary ends it.
-// Errors of the writer do not stop a run: Summary returns the first one.
+// Console shows a run in progress. The engine calls Started, Step and Finished, from any goroutine; Summary ends the
+// Console. An error of the writer does not stop the run; Summary returns the first one.
 type Console struct {
 	o ConsoleOptions
 	w io.Writer
@@ -43,19 +43,19 @@ type Console struct {
 	mu      sync.Mutex
 	err     error
 	start   time.Time
-	phase   string            // work other than running scenarios; "" means none
-	running []running         // longest first
-	shown   map[string]string // the scenario that has shown a cause, by its key
+	phase   string            // other work than scenarios; "" means none
+	running []running         // longest-running first
+	shown   map[string]string // by a cause's key: the first scenario that showed the cause
 	counts  results.Counts
 	wraps   bool // wrap lines at the terminal's width
-	live    bool // the cursor is on the live line
-	untried bool // the note that the rest is not tried was shown
+	live    bool // the cursor is in the live line
+	untried bool // the note about untried scenarios was shown
 	stop    chan struct{}
 	ticking sync.WaitGroup
-	ticks   bool // ticking has begun
+	ticks   bool // the goroutine of tick was started
 }
 
-// NewConsole returns a Console for a run that begins now.
+// NewConsole returns a Console for a run that starts now.
 func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -73,7 +73,7 @@ func NewConsole(w io.Writer, o ConsoleOptions) *Console {
 	return c
 }
 
-// Finished shows a result: one line, and the problems if there are any.
+// Finished shows the result of a scenario: one line, and its problems if there are any.
 func (c *Console) Finished(r results.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,13 +96,14 @@ func (c *Console) Finished(r results.Result) {
 	c.paint()
 }
 
-// A failure takes at most one screen.
+// Limits, so that a failure fits on one screen.
 const (
-	blocks     = 2  // problems shown in full
-	blockLines = 40 // maximum number of lines of these problems together
+	blocks     = 2  // number of problems shown in full
+	blockLines = 40 // maximum number of lines of these problems, in total
 )
 
-// before returns an earlier scenario that already showed a failure of this result, or "" if any of its failures is new.
+// before checks whether all failures of a result were shown before. If so, it returns the id of an earlier scenario
+// that showed one of them. If a failure is new, it returns "".
 func (c *Console) before(r results.Result) (id string) {
 	for _, s := range verdict.Sightings(&r) {
 		if s.Known || s.Class != results.Fail && s.Class != results.Error && s.Class != results.Inconclusive {
@@ -149,7 +150,7 @@ func (c *Console) result(r results.Result, serious bool, before string) string {
 	return b.String()
 }
 
-// failure returns the problems of a result, at most one screen.
+// failure returns the text for the problems of a result. The text fits on one screen.
 func (c *Console) failure(r results.Result) string {
 	const indent = "      "
 	var b strings.Builder
@@ -190,11 +191,11 @@ func andMore(n int) string {
 	return fmt.Sprintf(" and %d more", n)
 }
 
-// verdict returns the word at the start of a result's line. All words have the same width.
+// verdict returns the word at the start of a result's line. All words have the same width, except "known".
 func (c *Console) verdict(r results.Result) string {
 	word := map[results.Verdict]string{results.Pass: "ok   ", results.Fail: "FAIL ", results.Error: "ERROR",
 		results.Skip: "skip ", results.Inconclusive: "?    "}[r.Verdict]
-	if shown := shownVerdict(r); shown != r.Verdict.String() { // known
+	if shown := shownVerdict(r); shown != r.Verdict.String() { // a known failure
 		return c.paintVerdict(0, shown)
 	}
 	return c.paintVerdict(r.Verdict, word)

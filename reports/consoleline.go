@@ -15,7 +15,7 @@ type running struct {
 	since    time.Time
 }
 
-// tick renews the live line regularly, so that the elapsed time reveals a hanging agent.
+// tick updates the live line at regular intervals, so that the elapsed time shows if an agent hangs.
 func (c *Console) tick() {
 	t := time.NewTicker(c.o.Every)
 	defer t.Stop()
@@ -33,7 +33,7 @@ func (c *Console) tick() {
 	}
 }
 
-// begin starts renewing the live line, once. The caller holds the lock.
+// begin starts the updates of the live line, unless they have been started. The caller holds mu.
 func (c *Console) begin() {
 	if !c.ticks && (c.o.Terminal || !c.o.Quiet) {
 		c.ticks = true
@@ -42,7 +42,7 @@ func (c *Console) begin() {
 	c.paint()
 }
 
-// Started shows that a scenario began.
+// Started shows that a scenario has started.
 func (c *Console) Started(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,8 @@ func (c *Console) Started(id string) {
 	c.begin()
 }
 
-// Phase shows work other than running scenarios, such as a sweep: done of total (0 if unknown), and the current step.
+// Phase shows work other than running scenarios, such as a sweep: its name, the number of finished steps (done), the
+// number of all steps (total, 0 if unknown), and the current step (now).
 func (c *Console) Phase(name string, done, total int, now string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +78,7 @@ func (c *Console) Step(id, text string) {
 	}
 }
 
-// Close ends the live line, for a run that has no summary.
+// Close removes the live line. It is for a run that has no summary.
 func (c *Console) Close() {
 	select {
 	case <-c.stop:
@@ -120,8 +121,8 @@ func (c *Console) clear() {
 	}
 }
 
-// paint renews the live line. It cuts the line to the terminal's width, because a wrapped line would leave parts
-// behind.
+// paint writes the live line again. It shortens the line to the terminal's width, because parts of a wrapped line
+// would stay on the screen.
 func (c *Console) paint() {
 	if c.o.Terminal {
 		c.write("\r" + fit(c.progress(), c.o.Width()-1) + "\x1b[K")
@@ -129,7 +130,8 @@ func (c *Console) paint() {
 	}
 }
 
-// progress returns the text of the live line: the elapsed time, how many scenarios are done, and what runs now.
+// progress returns the text of the live line: the elapsed time, the number of finished scenarios, and the running
+// scenarios.
 func (c *Console) progress() string {
 	if c.phase != "" {
 		return short(c.o.Now().Sub(c.start)) + "  " + c.phase
@@ -161,7 +163,7 @@ func (c *Console) progress() string {
 	return line
 }
 
-// fit cuts a line to a number of columns. It counts wide characters as two.
+// fit shortens a line to a number of columns. Wide characters, such as Chinese ones, count as two columns.
 func fit(line string, columns int) string {
 	used := 0
 	for i, r := range line {
@@ -179,11 +181,11 @@ func fit(line string, columns int) string {
 
 var (
 	painted = lazy.Regexp(`\x1b\[[0-9;]*m`)
-	begins  = lazy.Regexp(`^ *\S+(?: \S+)*? {2,}`) // the label of a line
+	begins  = lazy.Regexp(`^ *\S+(?: \S+)*? {2,}`) // the label at a line's beginning
 )
 
-// hang wraps lines at blanks to a number of columns, and indents continuation lines to the text of the line. It does
-// not wrap texts that people copy.
+// hang wraps lines at spaces to a number of columns. It indents continuation lines to the column at which the line's
+// text begins. It does not wrap texts that users copy, such as commands.
 func hang(text string, columns int) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -202,7 +204,7 @@ func hang(text string, columns int) string {
 		for head := fit(line, room); head != line && !copied; head = fit(line, room) {
 			at := strings.LastIndexByte(line[:len(head)+1], ' ')
 			if at < 0 || len(strings.TrimRight(painted().ReplaceAllString(line[:at], ""), " ")) <= indent {
-				break // a word longer than the line
+				break // the word is longer than the line
 			}
 			b.WriteString(strings.TrimRight(line[:at], " ") + "\n")
 			line, room = strings.Repeat(" ", indent)+strings.TrimLeft(line[at:], " "), columns

@@ -13,10 +13,10 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// causes returns the causes of failures, each once, without known ones.
+// causes returns the text with the causes of the run's failures, each once. It leaves out known failures.
 func (c *Console) causes(run results.Run) string {
 	var b strings.Builder
-	const most = 12 // of a class
+	const most = 12 // maximum number of causes per class
 	left, again := map[results.Verdict]int{}, map[string]string{}
 	for _, r := range run.Results {
 		again[r.ID] = r.Rerun
@@ -54,7 +54,7 @@ func (c *Console) causes(run results.Run) string {
 	return b.String()
 }
 
-// headline returns a class as the start of a line.
+// headline returns the word for a class at the start of a line.
 func headline(v results.Verdict) string {
 	switch v {
 	case results.Fail, results.Error:
@@ -65,7 +65,7 @@ func headline(v results.Verdict) string {
 	return v.String()
 }
 
-// in returns a text such as "in 5 scenarios: a, b, c and 2 more".
+// in returns a text such as "in 5 scenarios: a, b, c and 2 more". It contains at most most ids.
 func in(ids []string, most int) string {
 	if len(ids) == 1 {
 		return "in " + ids[0]
@@ -74,8 +74,8 @@ func in(ids []string, most int) string {
 	return fmt.Sprintf("in %d scenarios: %s%s", len(ids), first, andMore(len(ids)-most))
 }
 
-// Summary ends the live line and shows the counts, the failures and the slowest scenarios. It returns the first error
-// of the writer.
+// Summary removes the live line and writes the counts, the failures and the slowest scenarios. It returns the first
+// error of the writer.
 func (c *Console) Summary(run results.Run) error {
 	c.Close()
 	c.mu.Lock()
@@ -117,7 +117,7 @@ func (c *Console) Summary(run results.Run) error {
 	}
 	verdict := run.Verdict
 	if verdict == results.Skip && run.Counts.Pass > 0 {
-		verdict = results.Pass // SKIP is a run in which nothing applied
+		verdict = results.Pass // shown as SKIP: no scenario applied
 	}
 	fmt.Fprintf(&b, "%s  %s\n      %s, %s\n", c.paintVerdict(verdict, strings.ToUpper(verdict.String())),
 		harmless(run.Agent.String()), counts(run), short(run.Duration))
@@ -128,10 +128,10 @@ func (c *Console) Summary(run results.Run) error {
 	return c.err
 }
 
-// explained matches the ids of rules and requirements.
+// explained matches the ids of rules and requirements, which acp-test help explains.
 var explained = lazy.Regexp(`^[A-Z][A-Z0-9]*(-[A-Z0-9]+)*$`)
 
-// next returns one line that suggests the user's next step, or "" if there is nothing to do.
+// next returns one line that suggests the user's next step, or "" if there is nothing to suggest.
 func next(run results.Run) string {
 	var steps []string
 	differ := slices.ContainsFunc(run.Causes, func(c results.Cause) bool { return c.ID == "golden" && !c.Known })
@@ -157,8 +157,8 @@ func next(run results.Run) string {
 	return strings.Join(steps, "; ")
 }
 
-// differences lists the scenarios that differ between the rounds of a perturbed run. Each entry has an explanation and
-// both transcripts side by side.
+// differences returns the text about the scenarios whose results differ between the rounds of a perturbed run. It
+// shows an explanation for each scenario, and the two transcripts next to each other.
 func differences(run results.Run, width int) string {
 	var b strings.Builder
 	for _, d := range run.Differences {
@@ -178,7 +178,8 @@ func differences(run results.Run, width int) string {
 	return b.String()
 }
 
-// beside returns a row of two columns. If the texts first differ beyond the column's width, both are cut at the front.
+// beside returns a row with two texts next to each other. If the first difference would be outside of the columns,
+// the beginnings of both texts are cut off.
 func beside(row [2]string, width int) string {
 	column := (width - 7) / 2
 	mark := " "
@@ -206,7 +207,7 @@ func clipped(text []rune, width int) string {
 	return string(text)
 }
 
-// wait is one kind of waiting and its duration.
+// wait is a kind of waiting and the time it took.
 type wait struct {
 	what string
 	took time.Duration
@@ -216,7 +217,8 @@ func waitsOf(w results.Waits) []wait {
 	return []wait{{"starting", w.Start}, {"at deadlines", w.Deadline}, {"lingering", w.Linger}, {"at the exit", w.Exit}}
 }
 
-// mostlyWaited returns the kind of waiting that took more than half of a scenario's time; "" if none did.
+// mostlyWaited returns a text with the kind of waiting that took more than half of a scenario's time, or "" if none
+// did.
 func mostlyWaited(r results.Result) string {
 	for _, w := range waitsOf(r.Waits) {
 		if 2*w.took > r.Duration {
@@ -226,7 +228,7 @@ func mostlyWaited(r results.Result) string {
 	return ""
 }
 
-// waited returns a line with the total time that scenarios spent waiting.
+// waited returns a line with the total times that the scenarios waited, by kind of waiting.
 func waited(outcomes []results.Result) string {
 	var all results.Waits
 	var took time.Duration
@@ -238,11 +240,11 @@ func waited(outcomes []results.Result) string {
 	return fmt.Sprintf("waited: %s; all scenarios took %s\n", strings.Join(parts, ", "), short(took))
 }
 
-// requirementTable returns the requirement table for a terminal: counts by tier, and each requirement that is neither
-// passed nor untested, or with all set, every requirement.
+// requirementTable returns the table of requirements for a terminal. It has the counts by tier, and a line for each
+// failed or inconclusive requirement. If all is set, it has a line for every requirement.
 func requirementTable(c *results.Conformance, all bool) string {
 	var b strings.Builder
-	counts := map[string]map[string]int{} // by tier and word; "" counts all of a tier
+	counts := map[string]map[string]int{} // by tier and word; the word "" counts the whole tier
 	var tiers []string
 	for _, q := range c.Requirements {
 		if counts[q.Tier] == nil {

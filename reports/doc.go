@@ -1,4 +1,4 @@
-// Package reports shows the outcome of a run: to people on a console and as a page, to CI systems in their formats. It
-// knows only results.Run and the transcripts next to it. It treats everything from an agent as plain text: control
-// characters, markup and commands have no effect.
+// Package reports writes reports on a run: for people on a console and as an HTML page, for CI systems in their
+// formats. Its input is a results.Run and the transcripts in the run's folder. It treats all text from an agent as
+// plain text, so that control characters, markup and commands in it have no effect.
 package reports

@@ -19,17 +19,18 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// artifactLimit is the largest part of a file, in bytes, that the page shows. The folder of the run has the whole
+// artifactLimit is the maximum number of bytes of a file that the page shows. The run's folder contains the complete
 // file.
 const artifactLimit = 256 << 10
 
-// writeHTML writes the inspector's page with the run in it. The data of each scenario is compressed text, which the
-// page unpacks when the scenario is opened. So the page opens fast, however long the run.
+// writeHTML writes the inspector's page with the run's data. The page contains the data of each scenario in
+// compressed form and unpacks it only when the user opens the scenario. Therefore the page opens quickly even for a
+// long run.
 func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 	run.Version = Version
 	run.Results = slices.Clone(run.Results)
 	for i := range run.Results {
-		run.Results[i].Support, run.Results[i].Evidence = nil, nil // the page does not show these
+		run.Results[i].Support, run.Results[i].Evidence = nil, nil // the page does not use them
 	}
 	data, err := json.Marshal(run)
 	if err != nil {
@@ -45,7 +46,8 @@ func writeHTML(p inspector.Protocol, run results.Run, w io.Writer) error {
 	})
 }
 
-// packAll packs the transcripts on all processors. The returned channels are in the order of the results.
+// packAll packs the data of all scenarios, using all processors. It returns one channel per result, in the order of
+// the results.
 func packAll(p inspector.Protocol, run results.Run) []chan string {
 	packed := make([]chan string, len(run.Results))
 	for i := range packed {
@@ -69,13 +71,13 @@ func packAll(p inspector.Protocol, run results.Run) []chan string {
 	return packed
 }
 
-// pack reads the files of a result and compresses them, entry by entry. A file that cannot be read is no error: the
-// page says so instead.
+// pack reads the files of a result and compresses them, entry by entry. If a file cannot be read, the page shows a
+// message instead.
 func pack(p inspector.Protocol, out string, r results.Result) string {
 	var b bytes.Buffer
 	z := inspector.Packed(&b)
-	// Writing to memory never fails, and every field can be marshalled.
-	var rest struct { // the page's data about one scenario, except the entries
+	// Errors are ignored below: writing to memory never fails, and every field can be encoded.
+	var rest struct { // data of a scenario, except its entries
 		Rendered  string `json:"rendered,omitempty"`
 		Before    string `json:"before,omitempty"`
 		Workspace string `json:"workspace,omitempty"`
@@ -104,7 +106,8 @@ func pack(p inspector.Protocol, out string, r results.Result) string {
 	return b.String()
 }
 
-// packEntries packs the entries of a transcript. It packs none if the transcript cannot be opened.
+// packEntries packs the entries of a transcript. If the transcript cannot be opened, it packs an empty list and
+// returns an error.
 func packEntries(w io.Writer, p inspector.Protocol, root *confined.Root, name string) error {
 	var file io.ReadCloser = io.NopCloser(strings.NewReader(`{"acp-test":1}`))
 	var missing error

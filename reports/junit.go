@@ -17,8 +17,8 @@ import (
 	"github.com/acp-test/acp-test/scenarios/verdict"
 )
 
-// The elements of JUnit XML that GitHub, GitLab and Jenkins read. The encoder escapes text and replaces characters
-// that XML does not allow by U+FFFD.
+// The elements of JUnit XML that GitHub, GitLab and Jenkins read. The XML encoder escapes text, and replaces
+// characters that XML does not allow by U+FFFD.
 type (
 	junitSuites struct {
 		XMLName xml.Name `xml:"testsuites"`
@@ -68,9 +68,10 @@ type (
 // junitTime is the format of timestamps in JUnit XML.
 const junitTime = "2006-01-02T15:04:05"
 
-// writeJUnit writes a suite for each folder of scenarios and a case for each scenario. A fail is a failure, an error is
-// an error. Inconclusive is a failure if the run is strict; else it is skipped, with its reason, as are known failures.
-// A cause with Everywhere set is a separate case, and scenarios that pass apart from it are no failures.
+// writeJUnit writes a report in JUnit XML. It has a suite for each folder of scenarios and a case for each scenario.
+// The verdict fail becomes a failure, and error an error. Inconclusive becomes a failure if the run is strict.
+// Otherwise it becomes skipped, with the reason, and so do known failures. A cause with Everywhere set is a separate
+// case; scenarios that fail only because of it do not become failures.
 func writeJUnit(run results.Run, w io.Writer) error {
 	agent := cmp.Or(run.Agent.Profile, "acp-test")
 	all := junitSuites{junitCounts: junitCounts{Name: "acp-test " + agent, Time: seconds(run.Duration)}}
@@ -121,7 +122,7 @@ func writeJUnit(run results.Run, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	// Some readers pass on texts unescaped, with control characters, so make those visible.
+	// Some programs show texts from the report unescaped, so make control characters visible.
 	inert := strings.ReplaceAll(printable.Text(string(text)), "&#xD;", `\r`)
 	_, err = io.WriteString(w, xml.Header+inert+"\n")
 	return err
@@ -159,7 +160,7 @@ func junitCaseOf(run results.Run, r results.Result, agent string) junitCase {
 	return c
 }
 
-// explain returns the problems of a scenario: one sentence as the title, and the full text.
+// explain describes the problems of a scenario: title is one sentence, and text the full description.
 func explain(r results.Result) (title, text string) {
 	var b strings.Builder
 	for _, p := range problems(r) {
@@ -181,7 +182,7 @@ func explain(r results.Result) (title, text string) {
 	return title, b.String()
 }
 
-// minor returns warnings and lints, one line each.
+// minor returns one line for each warning and lint of a result.
 func minor(r results.Result) []string {
 	var lines []string
 	for _, p := range problems(r) {

@@ -11,31 +11,31 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Column is the input of a matrix for one agent: its runs.
+// Column is the input for one agent's column in a matrix: the agent's runs.
 type Column struct {
-	// Name is the agent's name for the user.
+	// Name is the name by which the user knows the agent.
 	Name string
 	Run  results.Run
-	// Again is a second run of some of the scenarios. Fields that differ between the runs are volatile.
+	// Again is a second run of some of the scenarios. Fields whose values differ between the two runs are volatile.
 	Again results.Run
-	// Omit are kinds of updates and methods that come only by chance. Their fields are not listed as volatile. *
-	// stands for any part.
+	// Omit lists kinds of updates and methods that occur only in some runs. Their fields are not listed as volatile.
+	// * matches any text.
 	Omit []string
-	// Chance are members whose value or presence depends on chance. They are not listed as volatile either, because
-	// two runs differ in them only by chance.
+	// Chance lists members whose value or presence is random. They are not listed as volatile either, because it is
+	// random whether two runs differ in them.
 	Chance []string
-	// Known are the agent's known failures. The notes contain their reasons.
+	// Known lists the agent's known failures. Their reasons appear in the notes.
 	Known []agents.KnownFailure
-	// Absent is the reason why the agent did not run here, with a remedy; "" if it ran.
+	// Absent is the reason why the agent did not run here, and how to change that; "" if it ran.
 	Absent string
 }
 
-// Matrix compares several agents: the outcome of each requirement for each agent.
+// Matrix compares several agents: it has the outcome of each requirement for each agent.
 type Matrix struct {
 	Columns []MatrixColumn
 	Rows    []MatrixRow
 	Notes   []MatrixNote
-	opening string // the method that opens a session
+	opening string // method that opens a session
 }
 
 // MatrixColumn is one agent of a matrix.
@@ -43,10 +43,10 @@ type MatrixColumn struct {
 	Name, Version string
 	Absent        string
 	Counts        results.Counts
-	Everywhere    []string // ids of causes in at least half of its scenarios
-	Flaky         int      // scenarios that are known to fail now and then
-	Reached       []string // hosts it wanted to reach, as seen by the proxy
-	Volatile      []string // fields that differ between equal runs
+	Everywhere    []string // ids of the causes in at least half of the scenarios
+	Flaky         int      // number of scenarios with a known flaky failure
+	Reached       []string // hosts that the agent tried to reach through the proxy
+	Volatile      []string // fields that differ between identical runs
 	Measures      Measures
 }
 
@@ -58,34 +58,35 @@ type MatrixRow struct {
 
 // MatrixCell is the outcome of one requirement for one agent.
 type MatrixCell struct {
-	// Outcome is pass, lint, warn, inconclusive, not reached, flaky or fail; "" if nothing judged the requirement.
+	// Outcome is pass, lint, warn, inconclusive, not reached, flaky or fail; "" if no check or rule judged the
+	// requirement.
 	Outcome string
 	Notes   []int // numbers of the notes that explain the outcome, from 1
 }
 
-// MatrixNote explains why the cells that refer to it are not a pass.
+// MatrixNote explains why the cells that refer to it do not have the outcome pass.
 type MatrixNote struct {
 	Number  int
 	Agent   string
 	Outcome string
-	Source  string // the check or rule
+	Source  string // id of the check or rule
 	Title   string
-	Known   string // why it is a known failure; "" if it is not known
+	Known   string // reason if it is a known failure, else ""
 	Command string // the command that reproduces it
 }
 
-// notReached is the outcome of a requirement whose check comes after a failed line.
+// notReached is the outcome of a requirement whose check follows a line that failed.
 const notReached = "not reached"
 
-// nowAndThen is the outcome of a known flaky failure, whether or not it occurred in this run.
+// nowAndThen is the outcome for a known flaky failure, even if the failure did not occur in this run.
 const nowAndThen = "flaky"
 
-// outcomes are the outcomes of cells, best first.
+// outcomes lists the outcomes of cells, from best to worst.
 var outcomes = []string{"", notReached, results.Pass.String(), results.Lint.String(), results.Warn.String(),
 	results.Inconclusive.String(), nowAndThen, results.Fail.String()}
 
-// NewMatrix returns the comparison of agents. Known failures count like all others, because the specification has no
-// exceptions for them.
+// NewMatrix returns the comparison of agents. Known failures count like other failures, because the specification
+// makes no exceptions for them.
 func NewMatrix(p Protocol, columns []Column) Matrix {
 	m := Matrix{opening: p.Open}
 	rows := map[string][]MatrixCell{}
@@ -100,7 +101,7 @@ func NewMatrix(p Protocol, columns []Column) Matrix {
 		}
 		for _, r := range c.Run.Results {
 			if r.Verdict == results.Error {
-				continue // a fault of the harness proves nothing about the agent
+				continue // an error of the harness says nothing about the agent
 			}
 			g.result(r, cell)
 		}
@@ -115,18 +116,18 @@ func NewMatrix(p Protocol, columns []Column) Matrix {
 	return m
 }
 
-// gathering collects the notes of one agent.
+// gathering collects the outcomes and notes for one agent.
 type gathering struct {
 	rules   *rules.Set
 	matrix  *Matrix
 	column  Column
-	numbers map[string]int // numbers of notes, by their subject
+	numbers map[string]int // numbers of the notes, by key
 }
 
-// result adds the outcome of one scenario.
+// result adds the outcomes of one scenario to the cells.
 func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 	for id, times := range r.Support {
-		// A rule that holds in a flaky scenario may fail in the next run, so it is no pass.
+		// A rule that was satisfied in a flaky scenario may fail in the next run, so it does not count as a pass.
 		if times > 0 && !g.column.unsteady(r.ID) {
 			cell(id).worsen(results.Pass.String(), 0)
 		}
@@ -165,7 +166,7 @@ func (g *gathering) result(r results.Result, cell func(id string) *MatrixCell) {
 	}
 }
 
-// flakyRules adds the known flaky failures of rules in a scenario.
+// flakyRules adds the known flaky failures of rules in one scenario to the cells.
 func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCell) {
 	for _, k := range g.column.Known {
 		id, point, _ := strings.Cut(k.ID, " ")
@@ -188,20 +189,21 @@ func (g *gathering) flakyRules(r results.Result, cell func(id string) *MatrixCel
 	}
 }
 
-// flaky returns the known flaky failure that covers a check or rule of a scenario.
+// flaky returns the known flaky failure that covers one of the names in a scenario. A name is the id of a check or
+// rule.
 func (c Column) flaky(scenario string, names ...string) (agents.KnownFailure, bool) {
 	return lists.Find(c.Known, func(k agents.KnownFailure) bool { return k.Flaky && k.Covers(scenario, names...) })
 }
 
-// unsteady reports whether the scenario itself is a known flaky failure. An entry for several scenarios does not
-// count.
+// unsteady reports whether a known flaky failure names exactly this scenario. An entry whose glob covers several
+// scenarios does not count.
 func (c Column) unsteady(scenario string) bool {
 	return slices.ContainsFunc(c.Known,
 		func(k agents.KnownFailure) bool { return k.Flaky && k.Scenario == scenario && k.ID != "golden" })
 }
 
-// note returns the number of the note with the key about. If there is none yet, it adds n with the command of scenario
-// r. Later scenarios with the same key share this note.
+// note returns the number of the note with the key about. If there is none, it adds n as a new note, with the command
+// that reruns r. Later scenarios with the same key use the same note.
 func (g *gathering) note(about string, n MatrixNote, r results.Result) int {
 	if number, ok := g.numbers[about]; ok {
 		return number
@@ -217,18 +219,18 @@ func (g *gathering) reason(scenario string, known bool, names ...string) string 
 	return lists.First(g.column.Known, covers).Reason
 }
 
-// asked returns the requirement that a check tests. It leaves out the observed value, whose ids and times would make
-// the table differ from run to run; the note's command shows it.
+// asked returns the text of the requirement that a check tests. The text does not contain the observed value, because
+// the value's ids and times would differ from run to run. The note's command shows the value.
 func (g *gathering) asked(c results.Check, r results.Result) string {
 	return cmp.Or(c.Title, g.rules.Statement(c.Requirements), r.Title)
 }
 
-// broken returns the text of the rule's point that a finding violates.
+// broken returns the text of the rule's point that a finding is about.
 func (g *gathering) broken(f results.Finding) string {
 	r, ok := g.rules.Rule(f.Rule)
 	if !ok {
-		// The finding is not from a rule about frames. Drop the text after the colon, such as a program's path, because
-		// it varies between runs.
+		// The finding does not come from a rule about frames. Drop the text after the colon, such as a program's
+		// path, because it varies between runs.
 		what, _, _ := strings.Cut(f.Message, ": ")
 		return what
 	}
@@ -236,7 +238,7 @@ func (g *gathering) broken(f results.Finding) string {
 	return cmp.Or(point.Says, r.Sentence)
 }
 
-// worsen sets a cell to an outcome if that is worse or equal. The cell keeps the notes of its worst outcome.
+// worsen records another outcome in a cell. The cell has the worst outcome so far, and the notes of that outcome.
 func (c *MatrixCell) worsen(outcome string, note int) {
 	before, now := slices.Index(outcomes, c.Outcome), slices.Index(outcomes, outcome)
 	if now < before {
@@ -250,12 +252,12 @@ func (c *MatrixCell) worsen(outcome string, note int) {
 	}
 }
 
-// words returns the texts of the cells, after the given first ones.
+// words returns the texts in first, followed by the texts of the row's cells.
 func (r MatrixRow) words(first ...string) []string {
 	return append(first, lists.Map(r.Cells, func(c MatrixCell) string { return c.word(true) })...)
 }
 
-// renumber removes notes without a cell, and numbers the rest in the order of the table.
+// renumber removes notes to which no cell refers, and numbers the others in the order of the table.
 func (m *Matrix) renumber() {
 	now := map[int]int{}
 	var kept []MatrixNote
@@ -276,7 +278,7 @@ func (m *Matrix) renumber() {
 	m.Notes = kept
 }
 
-// describe returns the column of an agent, without its cells.
+// describe returns an agent's column without the outcomes in its cells.
 func (p Protocol) describe(c Column) MatrixColumn {
 	m := MatrixColumn{Name: c.Name, Version: c.Run.Agent.Version, Absent: c.Absent, Counts: c.Run.Counts,
 		Everywhere: everywhere(c.Run.Causes)}
@@ -284,7 +286,7 @@ func (p Protocol) describe(c Column) MatrixColumn {
 		if c.unsteady(r.ID) && r.Verdict != results.Skip {
 			m.Flaky++
 			m.Counts.Add(&r, -1)
-			m.Counts.Total++ // it ran
+			m.Counts.Total++ // keep counting it as run
 		}
 		for _, f := range r.Findings {
 			if f.Rule != results.EgressRule {

@@ -17,7 +17,7 @@ import (
 	"github.com/acp-test/acp-test/internal/printable"
 )
 
-// WriteMatrix writes a matrix as text, markdown or html.
+// WriteMatrix writes a matrix in the format "text", "markdown" or "html".
 func WriteMatrix(format string, m Matrix, w io.Writer) error {
 	text := ""
 	switch format {
@@ -34,7 +34,7 @@ func WriteMatrix(format string, m Matrix, w io.Writer) error {
 	return err
 }
 
-// word returns the text of a cell, with the numbers of its notes if numbers is set.
+// word returns the text of a cell. If numbers is set, the numbers of the cell's notes follow.
 func (c MatrixCell) word(numbers bool) string {
 	short := map[string]string{"": "–", "pass": "ok", "inconclusive": "?", notReached: "n/r", "fail": "FAIL"}
 	word, ok := short[c.Outcome]
@@ -49,13 +49,13 @@ func (c MatrixCell) word(numbers bool) string {
 	return word
 }
 
-// matrixLegend explains the words in cells.
+// matrixLegend explains the words in the cells.
 const matrixLegend = `ok: seen to hold. FAIL: broken. n/r: not reached, because an earlier line of
 the scenario failed. flaky: known to break now and then. ?: could not be judged.
 warn, lint: broken, where the specification only advises or says nothing. –:
 nothing judged it.`
 
-// matrixText returns the matrix for a terminal: the requirements that do not hold for all agents.
+// matrixText returns the matrix for a terminal. It shows only the requirements that some agent does not satisfy.
 func matrixText(m Matrix) string {
 	var b strings.Builder
 	table := [][]string{append([]string{""}, names(m)...)}
@@ -85,7 +85,7 @@ func names(m Matrix) (all []string) {
 	return lists.Map(m.Columns, func(c MatrixColumn) string { return c.Name })
 }
 
-// aboutAgents returns the rows about the agents' scenarios as a whole.
+// aboutAgents returns the rows about the agents as a whole, such as their versions and counts.
 func aboutAgents(m Matrix) [][]string {
 	spread := ""
 	if slices.ContainsFunc(m.Columns, func(c MatrixColumn) bool { return len(c.Everywhere) > 0 }) {
@@ -106,11 +106,11 @@ func aboutAgents(m Matrix) [][]string {
 
 // columnRow is a row with one value for each agent.
 type columnRow struct {
-	name string // "": it is left out
+	name string // "" omits the row
 	of   func(MatrixColumn) string
 }
 
-// rowsOf returns rows of a table, with a dash for each absent agent.
+// rowsOf returns the rows as texts. An absent agent gets a dash.
 func rowsOf(m Matrix, rows []columnRow) (table [][]string) {
 	for _, r := range rows {
 		line := []string{r.name}
@@ -128,7 +128,7 @@ func rowsOf(m Matrix, rows []columnRow) (table [][]string) {
 	return table
 }
 
-// measured returns the rows whose values differ from machine to machine.
+// measured returns the rows with measurements, which differ from machine to machine.
 func measured(m Matrix) [][]string {
 	return rowsOf(m, []columnRow{
 		{"start-up", func(c MatrixColumn) string { return about(c.Measures.Start) }},
@@ -143,7 +143,7 @@ func measured(m Matrix) [][]string {
 
 var trailing = lazy.Regexp(` +\n`)
 
-// columns aligns a table. All rows must have the same number of cells.
+// columns returns a table as text with aligned columns. All rows must have the same number of cells.
 func columns(table [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -157,7 +157,7 @@ func columns(table [][]string) string {
 //go:embed page/matrix.html
 var matrixTemplate string
 
-// matrixPage writes the matrix as one page without scripts. The template escapes texts from agents.
+// matrixPage writes the matrix as an HTML page without scripts. The template escapes texts from agents.
 func matrixPage(m Matrix, w io.Writer) error {
 	t, err := template.New("matrix").Funcs(template.FuncMap{
 		"safe": harmless, "agents": aboutAgents, "measured": measured,
@@ -171,11 +171,11 @@ func matrixPage(m Matrix, w io.Writer) error {
 	return t.Execute(w, m)
 }
 
-// measuredHeading begins the part of the page that differs from run to run.
+// measuredHeading is the heading of the part of the page that differs from run to run.
 const measuredHeading = "## Measured"
 
-// matrixMarkdown returns the matrix as a Markdown page. The part before measuredHeading is the same for every run with
-// the same verdicts.
+// matrixMarkdown returns the matrix as a Markdown page. Runs with the same verdicts produce the same page, up to
+// measuredHeading.
 func matrixMarkdown(m Matrix) string {
 	var b strings.Builder
 	b.WriteString("# Agents compared\n\nThe outcome of each requirement of the specification, agent by agent. " +
@@ -238,7 +238,7 @@ func listed(b *strings.Builder, m Matrix, of func(MatrixColumn) []string, none s
 	}
 }
 
-// markdownTable writes a table whose first row is the header. Cells are Markdown.
+// markdownTable writes a Markdown table. The first row is the header, and the cells are Markdown.
 func markdownTable(b *strings.Builder, rows [][]string) {
 	for i, row := range rows {
 		b.WriteString("| " + strings.Join(row, " | ") + " |\n")

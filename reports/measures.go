@@ -18,18 +18,18 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Protocol has the facts about the agents' protocol that a matrix needs.
+// Protocol contains the facts about the agents' protocol that a matrix needs.
 type Protocol struct {
 	Rules *rules.Set
-	// Greet, Open, Prompt and Cancel are the methods with which an editor opens a connection and a session, starts a
-	// turn and cancels it; "" if the protocol has none.
+	// Greet, Open, Prompt and Cancel are the methods by which an editor initializes a connection, opens a session,
+	// starts a turn and cancels a turn. "" means that the protocol has no such method.
 	Greet, Open, Prompt, Cancel string
-	// Update returns the kind of an agent's update, or "" for any other entry. Call returns the id of the tool call
-	// that an entry is about. Piece returns the text of an update that is a piece of a message, and the field that
-	// contains it.
+	// Update returns the kind of update in an agent's entry, or "" for any other entry. Call returns the id of the
+	// tool call in an entry, or "". Piece returns the text of an update that is a piece of a message, and the field
+	// with the text; ok is false for any other entry.
 	Update, Call func(transcript.Entry) string
 	Piece        func(transcript.Entry) (text, field string, ok bool)
-	// End returns how an entry of the agent ends a turn, and whether it ends one.
+	// End reports whether an entry from the agent ends a turn, and how.
 	End func(transcript.Entry) (End, bool)
 }
 
@@ -43,24 +43,24 @@ const (
 	Cancelled
 )
 
-// Measures are an agent's times and numbers of requests, which differ from run to run and machine to machine. Times
-// are medians; 0 if nothing was measured.
+// Measures contains an agent's times and numbers of requests. They differ from run to run and from machine to
+// machine. Times are medians; 0 means that nothing was measured.
 type Measures struct {
-	Start  time.Duration // from the start of the process to the answer to the greeting
-	Open   time.Duration // from the request for a session to its answer
-	Cancel time.Duration // from the cancel to the end of the turn
+	Start  time.Duration // from the process's start to the response to Greet
+	Open   time.Duration // from the request for a session to its response
+	Cancel time.Duration // from the cancel to the turn's end
 	// TextTurn and ToolTurn are the numbers of model requests in a turn without and with one tool call, such as "1" or
 	// "1–2"; "" if there was no such turn.
 	TextTurn, ToolTurn string
-	// Side are the lanes of model requests outside of the conversation.
+	// Side lists the lanes of the model requests that are outside of the conversation.
 	Side []string
 }
 
-// measure returns the measures of a run, from its transcripts.
+// measure returns the measures of a run. It reads the run's transcripts.
 func (p Protocol) measure(run results.Run) Measures {
 	var f figures
 	for _, r := range run.Results {
-		// A missing or broken transcript is not measured.
+		// Skip a missing or invalid transcript.
 		if t, err := transcriptOf(run, r); err == nil {
 			f.add(p, t)
 		}
@@ -79,14 +79,14 @@ func transcriptOf(run results.Run, r results.Result) (*transcript.Transcript, er
 	return transcript.Load(file, nil)
 }
 
-// figures are the measurements from the transcripts of one agent.
+// figures contains the measurements from the transcripts of one agent.
 type figures struct {
 	start, open, cancel []time.Duration
 	text, tool          []int
 	side                []string
 }
 
-// turn is a prompt that has not been answered.
+// turn is a prompt whose turn has not ended.
 type turn struct {
 	requests    int
 	calls       map[string]bool
@@ -94,13 +94,13 @@ type turn struct {
 	cancelledAt time.Duration
 }
 
-// mainLanes are the lanes of requests that belong to the conversation.
+// mainLanes lists the lanes of model requests that belong to the conversation.
 var mainLanes = []string{"main", "after"}
 
 func (f *figures) add(p Protocol, t *transcript.Transcript) {
 	var started time.Duration
-	asked := map[int]time.Duration{} // requests of the editor, by their number
-	turns := map[string]*turn{}      // by session
+	asked := map[int]time.Duration{} // times of the editor's requests, by Seq
+	turns := map[string]*turn{}      // open turns, by session
 	for e := range t.All() {
 		open := turns[e.Session]
 		switch {
@@ -129,7 +129,7 @@ func (f *figures) add(p Protocol, t *transcript.Transcript) {
 	}
 }
 
-// modelAsked counts a request to the model in a turn, which may be nil.
+// modelAsked counts a model request. open is the turn in which it was sent, or nil.
 func (f *figures) modelAsked(lane string, open *turn) {
 	if !slices.Contains(mainLanes, lane) {
 		f.side = append(f.side, lane)
@@ -138,18 +138,18 @@ func (f *figures) modelAsked(lane string, open *turn) {
 	}
 }
 
-// answered records how long the agent took to start or to open a session. since is the time of the request, started the
-// time when the process started.
+// answered records, for the response e, how long the agent took to start or to open a session. since is the time of
+// the request, and started the time at which the process started.
 func (f *figures) answered(p Protocol, e transcript.Entry, since, started time.Duration) {
 	switch {
 	case e.Method == p.Open:
 		f.open = append(f.open, e.At-since)
-	case e.Method == p.Greet && since >= started: // else scenarios share the process, which was greeted before
+	case e.Method == p.Greet && since >= started: // otherwise the process was started for an earlier scenario
 		f.start = append(f.start, e.At-started)
 	}
 }
 
-// ended records the figures of a turn that has ended.
+// ended records the measurements of a turn that has ended.
 func (f *figures) ended(t turn, end End, at time.Duration) {
 	switch {
 	case t.cancelled && end == Cancelled:
@@ -170,7 +170,8 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-// span returns the common value of all, or if they differ, the least and the greatest.
+// span returns the value that all numbers have. If they differ, it returns the smallest and the largest, such as
+// "1–2".
 func span(all []int) string {
 	if len(all) == 0 {
 		return ""
@@ -182,7 +183,8 @@ func span(all []int) string {
 	return strconv.Itoa(least) + "–" + strconv.Itoa(most)
 }
 
-// about returns a time in steps that are coarse enough to be the same on each run on one machine.
+// about returns a duration as a coarse range, such as "< 250ms". The ranges are so coarse that runs on the same
+// machine rarely differ.
 func about(d time.Duration) string {
 	if d == 0 {
 		return "–"
@@ -197,7 +199,7 @@ func about(d time.Duration) string {
 }
 
 // volatileFields returns the fields of an agent's messages whose values differ when the same scenario runs again. The
-// folders of the runs count as equal. Updates and methods in omit are left out.
+// paths of the two runs' folders count as equal. Updates and methods in omit are ignored.
 func (p Protocol) volatileFields(first, again results.Run, omit []string) []string {
 	found := map[string]bool{}
 	for _, b := range again.Results {
@@ -223,12 +225,12 @@ func (p Protocol) volatileFields(first, again results.Run, omit []string) []stri
 	return slices.Sorted(maps.Keys(found))
 }
 
-// valuesOf returns the values of each field in the agent's messages. A text in pieces is one value, wherever the agent
-// cuts it.
+// valuesOf returns the values of each field in the agent's messages. A text that is sent in pieces is one value, so
+// it does not matter where the agent splits it.
 func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][]string {
 	values := map[string][]string{}
-	root := "\x00"               // the folder of the run; nothing says so before the agent runs
-	texts := map[string]string{} // by update and field
+	root := "\x00"               // folder of the run; unknown before the agent starts
+	texts := map[string]string{} // texts of pieces, by update and field
 	for e := range t.All() {
 		if dir := e.JSON().Get("dir").Str(); e.Kind == transcript.Started && e.Source == transcript.Process && dir != "" {
 			root = filepath.Dir(dir)
@@ -259,12 +261,13 @@ func (p Protocol) valuesOf(t *transcript.Transcript, omit []string) map[string][
 	}
 	for field, v := range values {
 		slices.Sort(v)
-		values[field] = slices.Compact(v) // the number of repetitions depends on the pieces
+		values[field] = slices.Compact(v) // the number of repeats depends on the pieces
 	}
 	return values
 }
 
-// flatten calls put for each value in a frame. Paths leave out the members that all frames share, and list indexes.
+// flatten calls put for each value in a frame. The paths contain neither list indexes nor the members that all frames
+// have in common.
 func flatten(v any, path string, put func(path, value string)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -273,7 +276,7 @@ func flatten(v any, path string, put func(path, value string)) {
 			case "jsonrpc", "method":
 				continue
 			case "sessionId":
-				put("sessionId", fmt.Sprint(member)) // the same everywhere
+				put("sessionId", fmt.Sprint(member)) // the path is the same wherever it occurs
 				continue
 			case "params", "result", "update":
 				flatten(member, path, put)

@@ -15,19 +15,20 @@ import (
 	"github.com/acp-test/acp-test/scenarios/results"
 )
 
-// Version is the version of results.json that Write writes and Read reads. It changes when a reader of the older
-// format would misunderstand the newer one. The format is described in docs/schema/results.schema.json.
+// Version is the version of the format of results.json, which Write writes and Read reads. It is increased when a
+// program that reads the old format would misunderstand the new one. docs/schema/results.schema.json describes the
+// format.
 const Version = 1
 
-// format is one format of reports.
+// format is one report format.
 type format struct {
 	name  string
-	file  string // the default file name
+	file  string // default file name
 	about string
 	write func(results.Run, io.Writer) error
 }
 
-// formats returns all formats; p tells the page how to show an entry.
+// formats returns all report formats. p describes the run's protocol for the HTML page.
 func formats(p inspector.Protocol) []format {
 	return []format{
 		{"json", "results.json", "everything, for programs", writeJSON},
@@ -48,15 +49,15 @@ func Formats() []string {
 	return lists.Map(formats(inspector.Protocol{}), func(f format) string { return f.name })
 }
 
-// File returns the usual file name and the description of a format; "" if there is no such format.
+// File returns the default file name and the description of a format, or "" for an unknown format.
 func File(name string) (file, about string) {
 	f := lists.First(formats(inspector.Protocol{}), func(f format) bool { return f.name == name })
 	return f.file, f.about
 }
 
-// Write writes a run in one of the Formats. The html format also reads the transcripts that Result.Artifacts names
-// below run.Out, and shows them with p. It leaves out transcripts that it cannot read, and says so on the page. The
-// error is an unknown format, or an error of the writer.
+// Write writes a run in one of the Formats. The html format also reads the transcripts in run.Out that
+// Result.Artifacts lists, and shows them according to p. If a transcript cannot be read, the page shows a message
+// instead. Write returns an error if the format is unknown or the writer fails.
 func Write(p inspector.Protocol, name string, run results.Run, w io.Writer) error {
 	f, ok := lists.Find(formats(p), func(f format) bool { return f.name == name })
 	if !ok {
@@ -71,7 +72,7 @@ func Write(p inspector.Protocol, name string, run results.Run, w io.Writer) erro
 func writeJSON(run results.Run, w io.Writer) error {
 	run.Version = Version
 	if run.Results == nil {
-		run.Results = []results.Result{} // the schema asks for a list
+		run.Results = []results.Result{} // the schema requires a list
 	}
 	if run.Agent.Command == nil {
 		run.Agent.Command = []string{}
@@ -82,7 +83,7 @@ func writeJSON(run results.Run, w io.Writer) error {
 	return e.Encode(run)
 }
 
-// Read reads results.json. A file of another version is an error.
+// Read reads results.json. It returns an error if the file has another Version.
 func Read(r io.Reader) (results.Run, error) {
 	var run results.Run
 	data, err := io.ReadAll(r)
@@ -110,23 +111,23 @@ func Read(r io.Reader) (results.Run, error) {
 	return run, nil
 }
 
-// problem is one thing that went wrong in a scenario, in the form that all reports share.
+// problem is something that went wrong in a scenario, in the form that all reports use.
 type problem struct {
 	class results.Verdict
-	id    string // of the check or rule; "golden"; "" for the scenario itself
+	id    string // id of the check or rule; "golden"; "" for the scenario itself
 	title string // one sentence
-	line  int    // in the scenario file; 0 if it belongs to none
+	line  int    // line in the scenario file; 0 if unknown
 	known bool
-	// consequence: the problem follows from another one.
+	// consequence is true if the problem follows from another problem.
 	consequence bool
-	// placed: the body contains the position.
+	// placed is true if the body contains the position.
 	placed bool
 	body   func(indent string) string
-	why    []string // up to three lines: expected, observed, reason
+	why    []string // up to three lines: what was expected, observed, and why
 }
 
-// head returns the first line of a problem. It adds the position if the body does not contain it, and the class if it
-// is inconclusive next to a failure.
+// head returns the first line of a problem. It adds the position if the body does not contain it, and the class if
+// the problem is inconclusive although the scenario's verdict is not.
 func (p problem) head(r results.Result, indent string) string {
 	head := strings.TrimSpace(p.id + "  " + firstLine(p.title))
 	if p.class == results.Inconclusive && r.Verdict != p.class && !p.consequence {
@@ -142,7 +143,7 @@ func (p problem) head(r results.Result, indent string) string {
 	return indent + head + "\n" + block(indent, "where", at)
 }
 
-// problems returns the problems of a result, the worst first, including known ones and those of class warn and lint.
+// problems returns the problems of a result, the worst first. They include known failures, warnings and lints.
 func problems(r results.Result) []problem {
 	var all []problem
 	if f := r.Failure; f != nil {
@@ -176,7 +177,7 @@ func problems(r results.Result) []problem {
 	}
 	told := len(all) > 0
 	if r.Verdict == results.Error {
-		// An unreached check does not explain an error, so the reason must still be shown.
+		// A check that was not reached does not explain an error, so the reason must also be shown.
 		told = slices.ContainsFunc(all, func(p problem) bool { return p.class == results.Error && !p.consequence })
 	}
 	if !told && r.Reason != "" && r.Verdict != results.Pass {
@@ -187,7 +188,8 @@ func problems(r results.Result) []problem {
 	return all
 }
 
-// worseFirst orders problems: the most severe first, known ones last, and consequences last within their group.
+// worseFirst compares two problems for sorting: the most severe come first, known failures last. Consequences come
+// last among problems of the same kind.
 func worseFirst(a, b problem) int {
 	if a.known || b.known {
 		return cmp.Or(after(a.known, b.known), after(a.consequence, b.consequence))
@@ -195,7 +197,7 @@ func worseFirst(a, b problem) int {
 	return cmp.Or(cmp.Compare(b.class, a.class), after(a.consequence, b.consequence))
 }
 
-// after compares two flags: a problem without the flag sorts before one with it.
+// after compares two flags for sorting: false comes before true.
 func after(a, b bool) int {
 	switch {
 	case a == b:
@@ -206,7 +208,7 @@ func after(a, b bool) int {
 	return -1
 }
 
-// minor reports whether the problem does not affect the verdict: it is known, a warning or a lint.
+// minor reports whether the problem does not affect the verdict, because it is a known failure, a warning or a lint.
 func (p problem) minor() bool { return p.known || p.class <= results.Warn }
 
 func checkProblem(c results.Check) (problem, bool) {
@@ -251,7 +253,8 @@ func findingProblem(f results.Finding) problem {
 		}}
 }
 
-// writeDurations writes the longest duration of each scenario, sorted by id, so that the file can be committed.
+// writeDurations writes the longest duration of each scenario. They are sorted by id, so that the file changes little
+// and can be committed.
 func writeDurations(run results.Run, w io.Writer) error {
 	longest := map[string]time.Duration{}
 	for _, r := range run.Results {

@@ -14,7 +14,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// block returns labelled texts, one below the other. It leaves out empty ones.
+// block returns labelled texts, one below the other. pairs contains labels and texts in turn. Empty texts are left
+// out.
 func block(indent string, pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -31,7 +32,7 @@ func block(indent string, pairs ...string) string {
 	return b.String()
 }
 
-// cut returns the first lines of a text, and the number of lines left out.
+// cut returns the first lines of a text, followed by a line with the number of lines that it left out.
 func cut(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if len(all) <= lines {
@@ -85,7 +86,7 @@ func nonEmpty(all ...string) []string {
 	return lists.Map(lists.Where(all, func(s string) bool { return s != "" }), firstLine)
 }
 
-// lineOf returns the line in "file:line" or "file:line:column"; 0 if there is none.
+// lineOf returns the line in "file:line" or "file:line:column", or 0 if there is none.
 func lineOf(where string) int {
 	for part := range strings.SplitSeq(where, ":") {
 		if n, err := strconv.Atoi(part); err == nil && n > 0 {
@@ -95,10 +96,10 @@ func lineOf(where string) int {
 	return 0
 }
 
-// harmless makes a text from an agent safe for terminals and CI logs.
+// harmless makes a text from an agent safe to print on terminals and in CI logs.
 func harmless(s string) string { return printable.Text(s) }
 
-// short returns a duration for people, such as 340ms, 2.3s or 4m05s.
+// short formats a duration for people, such as 340ms, 2.3s or 4m05s.
 func short(d time.Duration) string {
 	switch {
 	case d < 0:
@@ -112,7 +113,7 @@ func short(d time.Duration) string {
 }
 
 // counts returns a text such as "3 scenarios: 1 pass, 2 fail by 1 cause, 1 lint". Warnings and lints are counted by
-// cause, as they are shown.
+// their causes.
 func counts(run results.Run) string {
 	c, causes := run.Counts, map[results.Verdict]int{}
 	for _, cause := range run.Causes {
@@ -147,8 +148,8 @@ func counts(run results.Run) string {
 	return head + ": " + strings.Join(parts, ", ")
 }
 
-// apart returns a text such as " (36 of them apart from AUTH-003)": how many scenarios pass if the causes with
-// Everywhere set are ignored. It returns "" if there are none.
+// apart returns a text such as " (36 of them apart from AUTH-003)". The number is that of the scenarios that pass
+// only if the causes with Everywhere set are ignored. apart returns "" if there are no such scenarios.
 func apart(run results.Run) string {
 	if run.Counts.Apart == 0 {
 		return ""
@@ -166,13 +167,13 @@ func everywhere(causes []results.Cause) []string {
 	return lists.Map(spread, func(c results.Cause) string { return c.ID })
 }
 
-// unknownEverywhere returns the causes with Everywhere set that are not known failures. Formats with one line per
-// scenario also get one line for each of them.
+// unknownEverywhere returns the causes with Everywhere set that are not known failures. Report formats with one line
+// per scenario also have one line for each of these causes.
 func unknownEverywhere(causes []results.Cause) []results.Cause {
 	return slices.DeleteFunc(slices.Clone(causes), func(c results.Cause) bool { return !c.Everywhere || c.Known })
 }
 
-// name returns the id of a result, with its number under --repeat.
+// name returns the id of a result. If the scenario was repeated (--repeat), the number of the repeat follows.
 func name(r results.Result) string {
 	if r.Repeat > 0 {
 		return fmt.Sprintf("%s (%d)", r.ID, r.Repeat)
@@ -180,7 +181,7 @@ func name(r results.Result) string {
 	return r.ID
 }
 
-// shownVerdict returns the verdict for people: "known" for a known failure.
+// shownVerdict returns the word for a result's verdict, which is "known" for a known failure.
 func shownVerdict(r results.Result) string {
 	if r.Known && r.Verdict == results.Fail {
 		return "known"
@@ -196,7 +197,7 @@ func slowest(outcomes []results.Result, n int) []results.Result {
 	return sorted[:min(n, len(sorted))]
 }
 
-// passes returns a text such as "passed 2 of 3 times" for a flaky scenario; "" for others.
+// passes returns a text such as "passed 2 of 3 times" for a flaky scenario, or "" for other scenarios.
 func passes(run results.Run, id string) string {
 	if f, ok := lists.Find(run.Flaky, func(f results.Flaky) bool { return f.ID == id }); ok {
 		return fmt.Sprintf("passed %d of %d times", f.Passed, f.Of)
@@ -204,7 +205,7 @@ func passes(run results.Run, id string) string {
 	return ""
 }
 
-// changes returns the changes since an earlier run, one line each, with the diffs of texts below. It shows no more than
+// changes returns the changes since an earlier run, one line each, followed by the diffs of texts. It shows at most
 // most changes.
 func changes(a *results.Against, most int) string {
 	if a == nil {
@@ -227,7 +228,7 @@ func changes(a *results.Against, most int) string {
 	return b.String()
 }
 
-// change returns one change as a line.
+// change returns the line for one change.
 func change(c results.Change) string {
 	switch {
 	case c.What == "text":

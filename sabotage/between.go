@@ -12,21 +12,20 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Saboteur applies one mutation to all connections of a run, and counts the
-// changed messages.
+// Saboteur applies one mutation to all connections of a run. It counts the changed messages.
 type Saboteur struct {
 	Mutation
 	connections, acted atomic.Int64
 }
 
-// Acted returns how many messages the mutation has changed, and on how many
-// connections.
+// Acted returns the number of messages that the mutation has changed, and the number of connections on which it has
+// done so.
 func (s *Saboteur) Acted() (messages, connections int) {
 	return int(s.acted.Load()), int(s.connections.Load())
 }
 
-// count adds now-before, the messages that a player has changed since the last
-// call. It returns now.
+// count records that a player has changed now messages so far; before is the result of the previous call. It returns
+// now.
 func (s *Saboteur) count(before, now int) int {
 	if before == 0 && now > 0 {
 		s.connections.Add(1)
@@ -35,8 +34,8 @@ func (s *Saboteur) count(before, now int) int {
 	return now
 }
 
-// Between returns a transport that lies between an editor and the agent behind
-// t. It forwards a message unchanged unless a rule changes it.
+// Between returns a transport that applies the mutation between an editor and the agent behind t. It forwards
+// messages unchanged, except those that a rule changes.
 func (s *Saboteur) Between(t transport.Transport) transport.Transport {
 	b := &between{Transport: t, of: s, player: s.Player()}
 	b.moved.L = &b.mu
@@ -44,29 +43,28 @@ func (s *Saboteur) Between(t transport.Transport) transport.Transport {
 	return b
 }
 
-// between is a Transport that applies a mutation. If the editor does not read,
-// the agent has to wait, as without the mutation. If the agent does not read,
-// only the editor's Send has to wait.
+// between is a Transport that applies a mutation to another Transport. If the editor does not read, the agent blocks,
+// as it would without the mutation. If the agent does not read, only the editor's Send blocks.
 type between struct {
 	transport.Transport
 	of   *Saboteur
 	read sync.Once
-	send sync.Mutex // held during a send
+	send sync.Mutex // locked while lines are sent to the agent
 
 	mu     sync.Mutex
 	moved  sync.Cond
 	player *mutation.Player
-	acted  int         // number of changed messages already counted in of
-	rest   []byte      // beginning of an unfinished line from the editor
-	later  [][]byte    // lines for the agent that no Send of the editor carries
+	acted  int         // number of changed messages that were added to of
+	rest   []byte      // beginning of an incomplete line from the editor
+	later  [][]byte    // lines for the agent that are not sent by a Send of the editor
 	lines  []wire.Line // lines for the editor
-	asks   bool        // the editor waits for a line
-	err    error       // returned after the last line
+	asks   bool        // the editor is waiting for a line
+	err    error       // error to return after the last line
 	gone   bool        // nothing is forwarded any more
 }
 
-// carry executes the outputs of the player, and returns the lines for the
-// agent. The caller holds mu, except before the transport is shared.
+// carry carries out the outputs of the player. It returns the lines to send to the agent. The caller holds mu, unless
+// the transport is not in use yet.
 func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 	for _, out := range list {
 		raw := out.Raw
@@ -76,7 +74,7 @@ func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 		switch {
 		case out.Exit:
 			b.gone, b.err = true, io.EOF
-			go func() { _ = b.Transport.CloseSend() }() // CloseSend may wait for a Send
+			go func() { _ = b.Transport.CloseSend() }() // in a goroutine, because CloseSend may wait for a Send
 		case out.Wait != nil:
 			time.AfterFunc(out.Delay, func() { b.wake(out.Wait) })
 		case out.To == mutation.Agent:
@@ -92,7 +90,7 @@ func (b *between) carry(list []mutation.Output) (forAgent [][]byte) {
 	return forAgent
 }
 
-// behind is carry for outputs without a waiting caller: it sends by give.
+// behind is like carry, but sends the lines for the agent in the background, by the method give.
 func (b *between) behind(list []mutation.Output) {
 	more := b.carry(list)
 	if len(more) == 0 {
@@ -132,7 +130,7 @@ func (b *between) wake(w *mutation.Wait) {
 	}
 }
 
-// Send implements transport.Transport. It keeps bytes until a line is complete.
+// Send implements transport.Transport. It buffers bytes until a line is complete.
 func (b *between) Send(p []byte) (waited bool, err error) {
 	b.mu.Lock()
 	b.rest = append(b.rest, p...)
@@ -165,7 +163,7 @@ func (b *between) CloseSend() error {
 	b.mu.Unlock()
 	if len(rest) > 0 {
 		b.send.Lock()
-		_, _ = b.Transport.Send(rest) // the end of input follows
+		_, _ = b.Transport.Send(rest) // the end of input follows anyway
 		b.send.Unlock()
 	}
 	return b.Transport.CloseSend()
@@ -199,8 +197,8 @@ func (b *between) Receive() (wire.Line, error) {
 	return line, nil
 }
 
-// pump reads a line of the agent only when the editor waits for one. So the
-// transport below knows which lines the editor has received.
+// pump reads lines from the agent, each only when the editor is waiting for one. This way, the underlying transport
+// knows which lines the editor has received.
 func (b *between) pump() {
 	for {
 		b.mu.Lock()
@@ -217,7 +215,7 @@ func (b *between) pump() {
 				b.err = err
 			}
 		case b.gone: // keep reading, so that the agent can end
-		case !line.Terminated || line.Size > len(line.Bytes): // the line is not a complete message
+		case !line.Terminated || line.Size > len(line.Bytes): // not a complete message
 			line.Bytes = bytes.Clone(line.Bytes)
 			b.lines = append(b.lines, line)
 		default:

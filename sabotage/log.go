@@ -8,14 +8,14 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Log applies mutations to the frames of a log, and returns the log as it would
-// be with the changed messages. player returns the player of a connection.
+// Log applies mutations to the frames of a log and returns the resulting log. player returns the player for a
+// connection.
 func Log(log []transcript.Entry, player func(conn int) *mutation.Player) (out []transcript.Entry) {
-	sides := [2]transcript.Source{mutation.Client: transcript.Agent, mutation.Agent: transcript.Editor} // who sends to it
+	sides := [2]transcript.Source{mutation.Client: transcript.Agent, mutation.Agent: transcript.Editor} // by receiver
 	put := func(e transcript.Entry, list []mutation.Output) {
 		for _, o := range list {
 			if o.Wait != nil || o.Exit {
-				continue // a log has no timers, and its end is fixed
+				continue // a log has no timers and a fixed end
 			}
 			was := e
 			if i, ok := o.Origin.(int); ok {
@@ -48,8 +48,8 @@ func Log(log []transcript.Entry, player func(conn int) *mutation.Player) (out []
 	return out
 }
 
-// Rebuild returns a transcript of a log that Log has changed. It adjusts
-// references between entries, but not times.
+// Rebuild returns a transcript with the entries of a log that Log has returned. It corrects references between
+// entries, but does not change times.
 func Rebuild(h transcript.Header, c transcript.Classifier, log []transcript.Entry) (*transcript.Transcript, error) {
 	var now time.Duration
 	clock := func() time.Time { return time.Unix(0, 0).Add(now) }
@@ -72,7 +72,8 @@ func Rebuild(h transcript.Header, c transcript.Classifier, log []transcript.Entr
 	return t, nil
 }
 
-// Transcript returns t as it would be if s had changed the messages between editor and agent.
+// Transcript returns a copy of t to which the mutation was applied, as if s had been between the editor and the
+// agent.
 func (s *Saboteur) Transcript(t *transcript.Transcript, c transcript.Classifier) (*transcript.Transcript, error) {
 	players := map[int]*mutation.Player{}
 	var log []transcript.Entry

@@ -1,6 +1,5 @@
-// Package sabotage breaks an agent from outside. A mutation changes the
-// messages between an editor and any agent, to test whether a run finds the
-// fault. The table of mutations is mutations.txt.
+// Package sabotage simulates faults in any agent by changing the messages between the editor and the agent. This
+// tests whether a run finds the fault. The mutations are in mutations.txt.
 package sabotage
 
 import (
@@ -19,33 +18,32 @@ import (
 //go:embed mutations.txt
 var table string
 
-// Mutation is one way to break an agent, or to vary its behavior.
+// Mutation is one change of an agent's messages: a fault, or a legal variation.
 type Mutation struct {
 	mutation.Block
 	// Breaks is the id of the requirement that the mutation breaks. It is "" if
 	// no requirement covers the change.
 	Breaks string
-	// Legal says that the changed agent is still correct.
+	// Legal is true if an agent with this change is still correct.
 	Legal bool
-	// Live says that a log cannot show the mutation, because with it the agent
-	// gets or does something else.
+	// Live is true if the mutation can be tested only in a live run and not on a log, because the agent itself gets
+	// or does something different.
 	Live bool
-	// Held says that its author did not look at which rules and scenarios find it.
+	// Held is true if the mutation's author did not look at the rules and scenarios that find it.
 	Held bool
 }
 
 var all = sync.OnceValues(func() ([]Mutation, error) { return parse("mutations.txt", table) })
 
-// All returns the table, in order.
+// All returns the mutations in the order of the table.
 func All() []Mutation {
 	list, err := all()
 	if err != nil {
-		panic(err) // the table is part of this program, and a test reads it
+		panic(err) // cannot happen: a test reads the embedded table
 	}
 	return slices.Clone(list)
 }
 
-// Names returns the names of the mutations in the table.
 func Names() []string { return names(All()) }
 
 func names(list []Mutation) []string {
@@ -64,8 +62,8 @@ func parse(name, text string) (list []Mutation, err error) {
 	return list, err
 }
 
-// Find returns the mutation called name. A name that is not in the table is
-// FILE:NAME, or the name of a file with only one mutation.
+// Find returns the mutation called name. A name that is not in the table must be FILE:NAME, or the path of a file
+// with only one mutation.
 func Find(name string) (m Mutation, err error) {
 	if m, ok := lists.Find(All(), func(m Mutation) bool { return m.Name == name }); ok {
 		return m, nil

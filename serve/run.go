@@ -17,32 +17,32 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Run is one run of a handler, on which its acts operate.
+// Run is one run of a handler. The acts of the handler use its methods.
 type Run struct {
 	*scripted
 	ctx       context.Context  // ends with the handled event
-	request   transcript.Entry // the handled frame; zero for connect and eof
+	request   transcript.Entry // the frame being handled; zero for connect and eof
 	session   string
 	cancelled <-chan struct{}
 	sink      sink
-	index     int // $I
+	index     int // value of $I
 	answered  bool
 	told      *told
 }
 
-// told is the message that a run is sending. All blocks of the run share it.
+// told is the state of the message that a run is sending. All blocks of the run share it.
 type told struct {
 	mu      sync.Mutex
-	kind    string // the kind of the current message
-	message int    // its number
-	begun   bool   // the prompt was acknowledged, and the work on it is not over
+	kind    string // kind of the current message
+	message int    // number of the current message
+	begun   bool   // the prompt was acknowledged and the work on it continues
 }
 
 func (s *Run) play(b *Block) {
 	if !s.noted(s.Run(b)) || s.request.Kind != transcript.Request || s.sink.to != nil {
-		return // the answer to a post ends with its handler
+		return // the response to a post ends with the handler
 	}
-	// A handler that waits may leave a prompt open on purpose.
+	// A handler that waits may deliberately leave a prompt unanswered.
 	_, prompt := s.Protocol.Prompt(s.request)
 	if prompt && b.Waits || s.answered && !s.told.begun {
 		return
@@ -56,7 +56,7 @@ func (s *Run) play(b *Block) {
 	}
 }
 
-// noted logs the error of a block, and reports whether there was none.
+// noted logs the error of a block, if there is one. It returns false if there was an error or the run has ended.
 func (s *Run) noted(err error) bool {
 	if err != nil && !errors.Is(err, errEnded) && s.ctx.Err() == nil {
 		s.Log.Event(0, transcript.Note, transcript.Noted, s.session, map[string]any{"code": "script", "text": err.Error()})
@@ -64,10 +64,10 @@ func (s *Run) noted(err error) bool {
 	return err == nil && s.ctx.Err() == nil
 }
 
-// errEnded ends all handlers, because the script has ended the process.
+// errEnded makes a handler end because the script has ended the process.
 var errEnded = errors.New("the script has ended")
 
-// Run runs the acts of a block, one after the other.
+// Run runs the acts of a block in order.
 func (s *Run) Run(b *Block) error {
 	for _, a := range b.Acts {
 		if err := a.Do(s); err != nil {
@@ -83,7 +83,7 @@ func (s *Run) Run(b *Block) error {
 	return nil
 }
 
-// Repeat runs a block n times, with $I from 1 to n.
+// Repeat runs a block n times. $I counts the repeats from 1.
 func (s *Run) Repeat(n int, b *Block) error {
 	for i := range n {
 		s.index = i + 1
@@ -94,7 +94,7 @@ func (s *Run) Repeat(n int, b *Block) error {
 	return nil
 }
 
-// Join runs a block and writes its frames with one call.
+// Join runs a block and then writes all frames of the block in a single write.
 func (s *Run) Join(b *Block) error {
 	to := s.sink
 	to.join = &bytes.Buffer{}
@@ -102,14 +102,14 @@ func (s *Run) Join(b *Block) error {
 	return s.through(to, b)
 }
 
-// Split runs a block and writes its frames in pieces of n bytes.
+// Split runs a block and writes the block's frames in pieces of n bytes.
 func (s *Run) Split(n int, b *Block) error {
 	to := s.sink
 	to.split = n
 	return s.through(to, b)
 }
 
-// through runs a block whose frames go to the sink to.
+// through runs a block and writes the block's frames to the sink to.
 func (s *Run) through(to sink, b *Block) error {
 	inner := *s
 	inner.sink = to
@@ -124,7 +124,8 @@ func (s *Run) Beside(b *Block) {
 	go func() { inner.noted(inner.Run(b)) }()
 }
 
-// Begin acknowledges the prompt that is being handled, if it has no answer yet and the protocol has such a message.
+// Begin acknowledges the prompt that is being handled. It does nothing if the prompt is already answered or the
+// protocol has no acknowledgement.
 func (s *Run) Begin() {
 	if _, prompt := s.Protocol.Prompt(s.request); !prompt || s.answered {
 		return
@@ -135,11 +136,11 @@ func (s *Run) Begin() {
 	}
 }
 
-// End records that the script has ended the work on the prompt.
+// End records that the script has finished the work on the prompt.
 func (s *Run) End() { s.told.begun = false }
 
-// Message returns the id of the message for a piece of this kind: the current one, or a new one if the last piece had
-// another kind. The kind "" ends the message.
+// Message returns the id of the message to which a piece of this kind belongs. It is the id of the current message,
+// or a new id if the last piece had another kind. The kind "" ends the current message.
 func (s *Run) Message(kind string) string {
 	s.told.mu.Lock()
 	defer s.told.mu.Unlock()
@@ -150,28 +151,29 @@ func (s *Run) Message(kind string) string {
 	return fmt.Sprintf("message-%d-%d", s.request.Seq, s.told.message)
 }
 
-// Session returns the id of the event's session, or of the newest session.
+// Session returns the id of the event's session or, if the event has none, of the session opened last.
 func (s *Run) Session() string { return s.session }
 
 // Send logs a frame and writes it.
 func (s *Run) Send(line []byte) { s.sink.send(line) }
 
-// Write writes bytes that need not be a line.
+// Write writes bytes, which need not be a complete line.
 func (s *Run) Write(b []byte) { s.sink.bytes(b) }
 
-// Result answers the request that is being handled; result is JSON.
+// Result responds to the request being handled. result is JSON.
 func (s *Run) Result(result string) {
 	s.answered = true
 	s.sink.send(Result(s.request.ID, result))
 }
 
-// Error answers the request that is being handled with an error; code is a number.
+// Error responds to the request being handled with an error. code is a number in decimal.
 func (s *Run) Error(code, message string) {
 	s.answered = true
 	s.sink.send(Error(s.request.ID, code, message))
 }
 
-// Request sends a request and stores it under a name. params and id are JSON; the id "" is replaced by a new one.
+// Request sends a request to the editor and stores it under a name. params and id are JSON. If id is "", Request uses
+// a new id.
 func (s *Run) Request(name, method, params, id string) {
 	e := s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":%s,"params":%s}`,
 		cmp.Or(id, s.newID()), Quote(method), params))
@@ -181,13 +183,14 @@ func (s *Run) Request(name, method, params, id string) {
 	s.Log.Event(0, transcript.Note, Named, s.session, namedNote{name, e.Seq})
 }
 
-// Notify sends a notification; params is JSON.
+// Notify sends a notification. params is JSON.
 func (s *Run) Notify(method, params string) {
 	s.sink.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%s,"params":%s}`, Quote(method), params))
 }
 
-// Await waits for the answer to a named request, for "cancel", or for the next frame with a method. It waits for at
-// most within, unless that is 0. A timeout is no error, because the checks report it.
+// Await waits for one of three things: the response to the request with the name what, a cancel of the turn if what
+// is "cancel", or the next frame with the method what. within is the timeout; 0 means none. A timeout is not reported
+// here, because the scenario's checks report it.
 func (s *Run) Await(what string, within time.Duration) {
 	ctx, cancel := s.ctx, context.CancelFunc(func() {})
 	if within > 0 {
@@ -225,7 +228,7 @@ func (s *Run) Await(what string, within time.Duration) {
 	}
 }
 
-// Pause waits for d.
+// Pause waits for d. It returns errEnded if the run ends first.
 func (s *Run) Pause(d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -235,7 +238,7 @@ func (s *Run) Pause(d time.Duration) error {
 	}
 }
 
-// Stderr writes a line to stderr repeatedly until it has written n bytes.
+// Stderr writes text as a line to stderr again and again until it has written at least n bytes.
 func (s *Run) Stderr(text string, n int) {
 	line := text + "\n"
 	for written := 0; written < n && s.ctx.Err() == nil; written += len(line) {
@@ -245,19 +248,19 @@ func (s *Run) Stderr(text string, n int) {
 	}
 }
 
-// Exit ends the process with a status.
+// Exit ends the agent's process with an exit status.
 func (s *Run) Exit(code int) error {
 	s.exit <- code
 	return errEnded
 }
 
-// Die ends the process by SIGKILL.
+// Die ends the agent's process with SIGKILL.
 func (s *Run) Die() error {
 	s.Server.Die()
 	return errEnded
 }
 
-// Close closes the output, or a server's connection; the agent keeps running.
+// Close closes the agent's output. If the agent is a server, it closes the connection. The agent keeps running.
 func (s *Run) Close() {
 	if s.sink.to != nil {
 		s.sink.to.Cut()
@@ -266,7 +269,7 @@ func (s *Run) Close() {
 	s.close()
 }
 
-// Fork starts a child that outlives its parent.
+// Fork starts a child process that outlives the agent.
 func (s *Run) Fork() error { return s.Child() }
 
 // Ignore makes the agent keep running after the end of its input ("eof") or after SIGTERM ("term").
@@ -276,10 +279,11 @@ func (s *Run) Ignore(what string) {
 	s.ignores[what] = true
 }
 
-// inText matches a variable within quotes, for example in JSON.
+// inText matches a variable inside quoted text, for example in JSON.
 var inText = lazy.Regexp(`\$([A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z0-9_]+)*)`)
 
-// Expand replaces the variables of a word, including those within quotes. Unknown names within quotes stay unchanged.
+// Expand replaces the variables in a word, including those inside quotes. Inside quotes, unknown variables stay
+// unchanged.
 func (s *Run) Expand(w script.Word) (string, error) {
 	text, err := w.Expand(s.variable)
 	if err != nil {

@@ -7,26 +7,28 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Script says how the agent reacts to its editor. For events without a handler, the agent does what its Protocol says.
+// Script describes how the agent reacts to its editor. For an event without a handler, the agent has the default
+// behaviour of its Protocol.
 type Script struct {
-	// Capabilities are values that the agent advertises, by their dotted path.
+	// Capabilities maps dotted paths of capabilities to the values that the agent advertises.
 	Capabilities map[string]string
 	Handlers     []Handler
 }
 
-// Handler is the block that runs at one event.
+// Handler is a block of acts that runs when an event occurs.
 type Handler struct {
 	Line int
-	// Event is a method of the editor, or "connect" or "eof".
+	// Event is a method that the editor calls, or "connect" or "eof".
 	Event string
-	// Text must match the text of a prompt; nil matches all.
+	// Text is a pattern for the text of a prompt; nil matches all prompts.
 	Text *regexp.Regexp
-	// Nth limits the handler to the n-th such event, from 1; 0 is every one.
+	// Nth limits the handler to the n-th such event, counted from 1; 0 means every event.
 	Nth int
 	Block
 }
 
-// Block is a list of acts. Waits says that one of them waits, so that the request may stay unanswered on purpose.
+// Block is a list of acts. Waits is true if one of the acts waits, so that the script may deliberately leave the
+// request unanswered.
 type Block struct {
 	Acts  []Act
 	Waits bool
@@ -39,13 +41,14 @@ type Act struct {
 	Do   func(s *Run) error
 }
 
-// Named is the kind of the note that gives a request of the agent its name.
+// Named is the kind of the transcript note that gives a name to a request from the agent.
 const Named transcript.Kind = "named"
 
-// Unread is the kind of the note that the editor had closed the agent's output before the last frame was written.
+// Unread is the kind of the transcript note for an editor that closed the agent's output before the agent wrote its
+// last frame.
 const Unread transcript.Kind = "unread"
 
-// Shut is the kind of the note that the agent closed its output but keeps running.
+// Shut is the kind of the transcript note for an agent that closed its output but keeps running.
 const Shut transcript.Kind = "shut"
 
 type namedNote struct {
@@ -53,17 +56,17 @@ type namedNote struct {
 	Seq  int    `json:"seq"`
 }
 
-// scripted plays a script.
+// scripted is an Agent that runs a script.
 type scripted struct {
 	*Conn
 	script *Script
 
 	mu       sync.Mutex
-	count    map[int]int // events per handler, by its line
+	count    map[int]int // number of events so far, by the handler's line
 	sessions int
-	last     string            // the newest session
+	last     string            // session opened last
 	work     map[string]string // directory by session
-	names    map[string]int    // Seq of named requests
+	names    map[string]int    // Seqs of named requests, by name
 	ignores  map[string]bool
 }
 
@@ -85,7 +88,7 @@ func (p *scripted) Connected(*Conn) { p.event("connect", transcript.Entry{}) }
 // Ended implements Agent.
 func (p *scripted) Ended() { p.event("eof", transcript.Entry{}) }
 
-// event runs the handler for an event, and reports whether there is one.
+// event runs the handler for an event. It returns false if there is none.
 func (p *scripted) event(name string, e transcript.Entry) bool {
 	h := p.find(name, e)
 	if h == nil {

@@ -1,5 +1,5 @@
-// Package serve is the agent for an editor under test. It reads the editor's frames and answers them by a script or
-// another Agent.
+// Package serve runs an agent for an editor under test. It reads the editor's frames and reacts to them according to
+// a script or another Agent.
 package serve
 
 import (
@@ -16,51 +16,52 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Server is the agent for one editor. In, Out, Log, Protocol and either Script or Agent are required.
+// Server runs an agent for one editor. In, Out, Log, Protocol, and either Script or Agent are required.
 type Server struct {
 	In  io.Reader
 	Out io.Writer
-	Err io.Writer // stderr of the agent
+	Err io.Writer // the agent's stderr
 	Log *transcript.Transcript
-	// Protocol is the agent's default behavior, which a script can replace.
+	// Protocol is the agent's default behaviour, which a script can override.
 	Protocol Protocol
-	// Script is played; if it is nil, Agent is.
+	// Script determines the agent's behaviour. If it is nil, Agent does.
 	Script *Script
 	Agent  Agent
-	// Terminated receives SIGTERM.
+	// Terminated receives a value when the process gets SIGTERM.
 	Terminated <-chan os.Signal
-	// Child starts a process that outlives this one, for the act fork.
+	// Child starts a process that outlives this process. The act fork calls it.
 	Child func() error
-	// Die ends this process by SIGKILL, for the act die.
+	// Die ends this process with SIGKILL. The act die calls it.
 	Die func()
 }
 
-// Protocol is the default behavior of an agent for events without a handler.
+// Protocol is the default behaviour of an agent, for events without a handler.
 type Protocol interface {
-	// Cancels reports whether a frame of the editor cancels the turn of its
-	// session.
+	// Cancels reports whether a frame from the editor cancels the turn of the frame's session.
 	Cancels(e transcript.Entry) bool
-	// Opens returns the session that a request of the editor opens, and its directory. n is the number of the session,
-	// for the id of a new one. Opens returns "" for other frames.
+	// Opens returns the id of the session that a request from the editor opens, and the session's directory. The
+	// number n makes the id of a new session. For other frames, Opens returns "".
 	Opens(e transcript.Entry, n int) (session, dir string)
-	// Prompt returns the text of a prompt, and whether the frame is one.
+	// Prompt returns the text of a prompt. ok is false if the frame is not a prompt.
 	Prompt(e transcript.Entry) (text string, ok bool)
-	// Plain returns the frames with which a plain agent with these capabilities answers a request.
+	// Plain returns the frames with which an agent with default behaviour and these capabilities responds to a
+	// request.
 	Plain(e transcript.Entry, capabilities map[string]string) [][]byte
-	// Taken returns the frames with which the agent acknowledges a prompt, nil if the protocol has none.
+	// Taken returns the frames with which the agent acknowledges a prompt, or nil if the protocol has no
+	// acknowledgement.
 	Taken(e transcript.Entry) [][]byte
-	// Owed returns the frames that complete a request if the script ended without an answer to it. They begin with
-	// those of Taken.
+	// Owed returns the frames that complete a request whose script ended without responding. They begin with the
+	// frames of Taken.
 	Owed(e transcript.Entry, capabilities map[string]string) [][]byte
 }
 
-// Agent handles the frames of the editor. Connected is called first. Received runs in the reading goroutine and must
-// not block.
+// Agent handles the frames from the editor. Connected is called first. Received runs in the goroutine that reads and
+// must not block.
 type Agent interface {
 	Connected(c *Conn)
 	Received(e transcript.Entry)
-	Ended() // at the end of the input
-	// Stays reports whether the agent keeps running after the end of its input or, with signal set, after SIGTERM.
+	Ended() // called at the end of the input
+	// Stays reports whether the agent keeps running after the end of its input or, if signal is set, after SIGTERM.
 	Stays(signal bool) bool
 }
 
@@ -84,13 +85,13 @@ func (s *Server) Serve(ctx context.Context) int {
 	code := c.until(a, eof)
 	cancel()
 	c.mu.Lock()
-	c.over = true // a running act writes nothing more
+	c.over = true // acts that still run write nothing more
 	c.mu.Unlock()
 	s.Log.Event(0, transcript.Process, transcript.Exited, "", map[string]any{"code": code})
 	return code
 }
 
-// Conn is the connection with the editor.
+// Conn is the connection to the editor.
 type Conn struct {
 	*Server
 	ctx  context.Context
@@ -99,10 +100,10 @@ type Conn struct {
 	mu        sync.Mutex
 	over      bool
 	closed    bool
-	cancelled map[string]chan struct{}      // closed by session/cancel; by session
-	waiting   map[int]chan transcript.Entry // for answers, by Seq of our request
-	early     map[int]transcript.Entry      // answers that came before Answer was called
-	arrived   chan struct{}                 // closed and renewed with each frame
+	cancelled map[string]chan struct{}      // by session: closed when its turn is cancelled
+	waiting   map[int]chan transcript.Entry // by Seq of the agent's request: channel for the response
+	early     map[int]transcript.Entry      // responses that arrived before Answer was called
+	arrived   chan struct{}                 // closed and replaced with each frame
 	nextID    int
 }
 
@@ -111,7 +112,7 @@ func newConn(ctx context.Context, s *Server) *Conn {
 		early: map[int]transcript.Entry{}, exit: make(chan int, 16), arrived: make(chan struct{})}
 }
 
-// drain is how long acts may continue after the editor is gone.
+// drain is the time for which acts may continue after the editor has closed its side.
 const drain = 300 * time.Millisecond
 
 func (c *Conn) until(a Agent, eof <-chan struct{}) int {
@@ -123,7 +124,7 @@ func (c *Conn) until(a Agent, eof <-chan struct{}) int {
 			eof = nil
 			a.Ended()
 			if !a.Stays(false) {
-				select { // let a handler that is about to exit do so
+				select { // allow a handler that is about to exit to do so
 				case code := <-c.exit:
 					return code
 				case <-time.After(drain):
@@ -140,7 +141,7 @@ func (c *Conn) until(a Agent, eof <-chan struct{}) int {
 	}
 }
 
-// read logs every line of the editor before the agent handles it.
+// read logs each line from the editor and then passes it to the agent.
 func (c *Conn) read(a Agent) {
 	lines := wire.NewSplitter(c.In, 0)
 	for {
@@ -158,7 +159,7 @@ func (c *Conn) read(a Agent) {
 	}
 }
 
-// note wakes the goroutines that wait for this frame.
+// note wakes the goroutines that wait for a frame.
 func (c *Conn) note(e transcript.Entry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,13 +173,13 @@ func (c *Conn) note(e transcript.Entry) {
 		}
 	case c.Protocol.Cancels(e):
 		close(c.cancel(e.Session))
-		delete(c.cancelled, e.Session) // the next turn gets a new channel
+		delete(c.cancelled, e.Session) // the next turn needs a new channel
 	}
 	close(c.arrived)
 	c.arrived = make(chan struct{})
 }
 
-// cancel returns the channel that is closed when the turn of a session is cancelled. The caller holds mu.
+// cancel returns the channel that is closed when the current turn of a session is cancelled. The caller holds mu.
 func (c *Conn) cancel(session string) chan struct{} {
 	ch := c.cancelled[session]
 	if ch == nil {
@@ -188,22 +189,21 @@ func (c *Conn) cancel(session string) chan struct{} {
 	return ch
 }
 
-// Cancelled returns a channel that is closed when the turn of a session is
-// cancelled.
+// Cancelled returns a channel that is closed when the current turn of a session is cancelled.
 func (c *Conn) Cancelled(session string) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.cancel(session)
 }
 
-// frame returns a channel that is closed by the next frame of the editor.
+// frame returns a channel that is closed when the next frame from the editor arrives.
 func (c *Conn) frame() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.arrived
 }
 
-// Answer waits for the answer to a request of the agent, by the request's Seq. It returns false if ctx ends first.
+// Answer waits for the response to the agent's request with the given Seq. It returns false if ctx ends first.
 func (c *Conn) Answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	c.mu.Lock()
 	if e, ok := c.early[seq]; ok {
@@ -219,7 +219,7 @@ func (c *Conn) Answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	select {
 	case e := <-w:
 		c.mu.Lock()
-		c.early[seq] = e // for a later call of Answer
+		c.early[seq] = e // for later calls of Answer
 		c.mu.Unlock()
 		return e, true
 	case <-ctx.Done():
@@ -227,16 +227,16 @@ func (c *Conn) Answer(ctx context.Context, seq int) (transcript.Entry, bool) {
 	}
 }
 
-// Context ends with the connection.
+// Context returns a context that ends with the connection.
 func (c *Conn) Context() context.Context { return c.ctx }
 
 // Send logs a frame and writes it. It returns the zero Entry if the output is closed.
 func (c *Conn) Send(line []byte) transcript.Entry { return sink{c: c}.send(line) }
 
-// sink is how frames are written: at once, joined, or in pieces.
+// sink determines how frames are written: at once, joined into one write, or split into pieces.
 type sink struct {
 	c     *Conn
-	to    *Answer // the answer to a post, if the agent is a server
+	to    *Answer // response to a post, if the agent is a server
 	join  *bytes.Buffer
 	split int
 }
@@ -257,7 +257,7 @@ func (s sink) send(line []byte) transcript.Entry {
 	return e
 }
 
-// bytes writes bytes that need not be a line.
+// bytes writes bytes, which need not be a complete line.
 func (s sink) bytes(b []byte) {
 	if s.to != nil {
 		s.to.raw(s, b)
@@ -277,7 +277,7 @@ func (s sink) bytes(b []byte) {
 	}
 }
 
-// put writes b, in pieces if the sink splits.
+// put writes b, or adds it to the joined frames. If s.split is set, it writes pieces of that size.
 func (s sink) put(b []byte) {
 	if s.join != nil {
 		s.join.Write(b)
@@ -297,7 +297,8 @@ func (s sink) put(b []byte) {
 	}
 }
 
-// write writes b; the caller holds mu. If the editor no longer reads, write logs that once and drops all later bytes.
+// write writes b to the output. If the editor no longer reads, write logs this once and the output counts as closed.
+// The caller holds mu.
 func (c *Conn) write(b []byte) {
 	if _, err := c.Out.Write(b); err != nil {
 		c.closed = true
@@ -305,7 +306,7 @@ func (c *Conn) write(b []byte) {
 	}
 }
 
-// flush writes the joined frames in one call.
+// flush writes the joined frames in a single write.
 func (s sink) flush() {
 	if s.to != nil {
 		s.to.mu.Lock()
@@ -320,7 +321,7 @@ func (s sink) flush() {
 	}
 }
 
-// close closes the output.
+// close closes the agent's output and logs this.
 func (c *Conn) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -331,7 +332,7 @@ func (c *Conn) close() {
 	}
 }
 
-// newID returns the id for a request of the agent.
+// newID returns a new id for a request from the agent.
 func (c *Conn) newID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -339,15 +340,14 @@ func (c *Conn) newID() string {
 	return fmt.Sprintf(`"agent-%d"`, c.nextID)
 }
 
-// Result returns the frame that answers a request.
+// Result returns the response to a request with a result, which is JSON.
 func Result(id wire.ID, result string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
 }
 
-// Error returns the response to a request with an error. code is the JSON-RPC code in decimal, such as "-32602".
+// Error returns the response to a request that failed. code is the JSON-RPC code in decimal, such as "-32602".
 func Error(id wire.ID, code, message string) []byte {
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%s,"message":%s}}`, id, code, Quote(message))
 }
 
-// Quote returns a text as a JSON string.
 func Quote(s string) string { return string(wire.AppendString(nil, s)) }

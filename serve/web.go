@@ -14,15 +14,15 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// Web is the agent as an HTTP server. Each post of a front end is one of its frames; the answer is a stream of frames.
-// Log, Protocol and either Script or Play are required.
+// Web is an agent that runs as an HTTP server. Each POST from a front end contains one frame, and the response is a
+// stream of frames. Log, Protocol, and either Script or Play are required.
 type Web struct {
 	Log      *transcript.Transcript
 	Protocol Protocol
-	// Script is played; if it is nil, Play answers posts.
+	// Script determines the agent's behaviour. If it is nil, Play handles the posts.
 	Script *Script
 	Play   func(a *Answer, e transcript.Entry)
-	// Form returns the format of a stream for a client with this Accept header.
+	// Form returns the format of the response for a client with this Accept header.
 	Form func(accept string) Form
 
 	once   sync.Once
@@ -31,27 +31,28 @@ type Web struct {
 	posts  atomic.Int64
 }
 
-// Form is how frames are sent over a connection.
+// Form describes how frames are encoded in a response.
 type Form struct {
-	// Type is the media type of a stream. Dress returns the bytes to send for a frame.
+	// Type is the media type of the response. Dress returns the encoding of a frame.
 	Type  string
 	Dress func(frame []byte) []byte
 }
 
-// The ways in which the answer to a post ends, as in transcript.Ended.
+// The ways in which the response to a post can end, as logged in transcript.Ended.
 const (
 	EndClosed = "closed"
 	EndCut    = "cut"
-	EndHungUp = "hung up" // the front end closed the connection
+	EndHungUp = "hung up" // the front end disconnected
 )
 
-// mostPosted is the largest body, in bytes, that a front end may post.
+// mostPosted is the maximum size in bytes of a posted body.
 const mostPosted = 64 << 20
 
-// ServeHTTP implements http.Handler. It accepts browsers of any origin.
+// ServeHTTP implements http.Handler. It accepts requests from web pages of any origin.
 func (w *Web) ServeHTTP(to http.ResponseWriter, r *http.Request) { Anywhere(w.post)(to, r) }
 
-// Anywhere returns a handler of posts from pages of any origin. Other requests get an empty answer.
+// Anywhere returns a handler that passes POST requests to post, also from web pages of any origin. Other requests get
+// an empty response.
 func Anywhere(post http.HandlerFunc) http.HandlerFunc {
 	return func(to http.ResponseWriter, r *http.Request) {
 		to.Header().Set("Access-Control-Allow-Origin", "*")
@@ -91,10 +92,10 @@ func (w *Web) post(to http.ResponseWriter, r *http.Request) {
 // Posts returns the number of posts so far.
 func (w *Web) Posts() int { return int(w.posts.Load()) }
 
-// Wait waits until all posts are answered.
+// Wait waits until the responses to all posts have ended.
 func (w *Web) Wait() { w.open.Wait() }
 
-// conn returns the state that the handlers of a script share.
+// conn returns the connection state that all handlers of the script share.
 func (w *Web) conn() *Conn {
 	w.once.Do(func() {
 		s := &Server{Log: w.Log, Protocol: w.Protocol, Script: w.Script, Err: io.Discard}
@@ -103,7 +104,7 @@ func (w *Web) conn() *Conn {
 	return w.script.Conn
 }
 
-// answer runs the handler for a post, or sends the protocol's default if there is none.
+// answer runs the handler for a post. If there is none, it sends the protocol's default response.
 func (p *scripted) answer(a *Answer, e transcript.Entry) {
 	h := p.find(e.Method, e)
 	if h == nil {
@@ -117,12 +118,12 @@ func (p *scripted) answer(a *Answer, e transcript.Entry) {
 	s.play(&h.Block)
 }
 
-// Answer is the answer to one post.
+// Answer is the response to one post.
 type Answer struct {
 	web  *Web
 	to   http.ResponseWriter
 	post transcript.Entry
-	gone context.Context // ends when the front end hangs up
+	gone context.Context // ends when the front end disconnects
 	form Form
 
 	mu    sync.Mutex
@@ -130,8 +131,8 @@ type Answer struct {
 	cut   bool
 }
 
-// Head starts the answer with a status and a media type; "" means the type of streams. It does nothing if the answer
-// has started.
+// Head starts the response with a status and a media type; "" means the type in Form. It does nothing if the response
+// has already started.
 func (a *Answer) Head(status int, kind string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -151,17 +152,17 @@ func (a *Answer) head(status int, kind string) {
 }
 
 func (a *Answer) log(kind transcript.Kind, value map[string]any) {
-	raw, _ := json.Marshal(value) // texts and numbers can be encoded
+	raw, _ := json.Marshal(value) // text and numbers can always be encoded
 	a.web.Log.Append(transcript.Entry{Source: transcript.Agent, Kind: kind, Method: a.post.Method,
 		Session: a.post.Session, ID: a.post.ID, Ref: a.post.Seq, Raw: raw})
 }
 
-func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // the context tells if the front end is gone
+func (a *Answer) flush() { _ = http.NewResponseController(a.to).Flush() } // ctx shows if the front end is gone
 
 // Send logs a frame and writes it.
 func (a *Answer) Send(frame []byte) transcript.Entry { return sink{to: a}.send(frame) }
 
-// sends is sink.send for an answer.
+// sends does the work of sink.send for a response to a post.
 func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -174,7 +175,7 @@ func (a *Answer) sends(s sink, frame []byte) transcript.Entry {
 	return e
 }
 
-// raw is sink.bytes for an answer.
+// raw does the work of sink.bytes for a response to a post.
 func (a *Answer) raw(s sink, b []byte) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -183,11 +184,11 @@ func (a *Answer) raw(s sink, b []byte) {
 }
 
 func (a *Answer) write(b []byte) {
-	_, _ = a.to.Write(b) // the context tells if the front end is gone
+	_, _ = a.to.Write(b) // a.gone ends if the front end disconnects
 	a.flush()
 }
 
-// end ends the answer.
+// end ends the response and logs how it ended.
 func (a *Answer) end() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -203,7 +204,7 @@ func (a *Answer) end() {
 	a.log(transcript.Ended, map[string]any{"end": how})
 }
 
-// Cut breaks off the connection; later frames are dropped.
+// Cut makes the response end by closing the connection. Later frames are dropped.
 func (a *Answer) Cut() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -215,8 +216,8 @@ func Events(frame []byte) []byte {
 	return []byte("data: " + strings.ReplaceAll(string(frame), "\n", "\ndata: ") + "\n\n")
 }
 
-// Web returns the answer to the post that is being handled; nil if the agent is no server.
+// Web returns the response to the post that is being handled, or nil if the agent is not a server.
 func (s *Run) Web() *Answer { return s.sink.to }
 
-// Handled returns the request that is being handled; the zero Entry for connect and eof.
+// Handled returns the request that is being handled, or the zero Entry for connect and eof.
 func (s *Run) Handled() transcript.Entry { return s.request }

@@ -1,5 +1,5 @@
-// Package obedient is the model of an agent that obeys commands in prompts. With it, an agent can be shown to an
-// editor, or tested with one, without a real model.
+// Package obedient replaces the model of an agent: its replies obey commands in the user's prompts. It allows
+// demonstrating and testing editors without a real model.
 package obedient
 
 import (
@@ -14,36 +14,36 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 )
 
-// agents are recordings of real agents, by the names of their profiles.
+// agents contains recordings of real agents. Each file is named after the agent's profile.
 //
 //go:embed agents/*.jsonl
 var agents embed.FS
 
-// Agents returns the names of the real agents that this program has recordings of.
+// Agents returns the names of the agents for which there are recordings.
 func Agents() (names []string) {
-	files, _ := agents.ReadDir("agents") // it is embedded
+	files, _ := agents.ReadDir("agents") // no error: the folder is embedded
 	for _, f := range files {
 		names = append(names, strings.TrimSuffix(f.Name(), ".jsonl"))
 	}
 	return names
 }
 
-// Recording returns the recording of a real agent; nil if there is none.
+// Recording returns the recording of a real agent, or nil if there is none.
 func Recording(agent string) []byte {
-	text, _ := agents.ReadFile("agents/" + agent + ".jsonl") // nil
+	text, _ := agents.ReadFile("agents/" + agent + ".jsonl") // nil if there is none
 	return text
 }
 
-// command is a command in a line of a prompt.
+// command is a command that a line of a prompt can contain.
 type command struct {
 	name, takes, does string
 	step              func(rest string) fakellm.StepNode
-	// asks says that the agent asks its model again after the command, because it calls a tool.
+	// asks is true if the agent sends another model request after the command, because the command calls a tool.
 	asks bool
 }
 
-// tool returns a command that calls a tool. The rest of the line is split at its first spaces into the tool's
-// arguments.
+// tool returns a command that calls a tool. The text after the command's name is split at its first spaces into the
+// tool's arguments, in the order of args.
 func tool(name, takes, does, called string, args ...string) command {
 	return command{name, takes, does, func(rest string) fakellm.StepNode {
 		values := map[string]any{}
@@ -95,16 +95,16 @@ var commands = []command{
 		func(string) fakellm.StepNode { return fakellm.NewStep("stop", "length") }, false},
 	{"fail", "[STATUS]", "makes the model fail with HTTP STATUS (default 500)", func(rest string) fakellm.StepNode {
 		status := 500
-		_, _ = fmt.Sscan(rest, &status) // any other text leaves status unchanged
+		_, _ = fmt.Sscan(rest, &status) // any other text keeps the default
 		return fakellm.NewStep("fail", fmt.Sprintf("{status: %d}", min(max(status, 400), 599)))
 	}, false},
 	{"die", "", "ends the agent's process in the middle of the turn",
 		func(string) fakellm.StepNode { return fakellm.NewStep("fail", "{hang: true}") }, false},
 }
 
-// Turn returns the model's replies to a prompt. A line that begins with a slash is a command; other lines are repeated.
-// listed are further commands that the agent lists; the reply to one of them only names it. dies reports whether the
-// prompt ends the agent's process.
+// Turn returns the model's replies to a prompt. A line that begins with a slash is a command. Other lines are
+// repeated in the reply. listed contains further commands that the agent advertises; the reply to such a command only
+// mentions the command. dies is true if the prompt ends the agent's process.
 func Turn(prompt string, listed []string) (t fakellm.TurnNode, dies bool) {
 	var steps []fakellm.StepNode
 	reply := func() {
@@ -145,7 +145,7 @@ func Turn(prompt string, listed []string) (t fakellm.TurnNode, dies bool) {
 	return t, dies
 }
 
-// Commands returns the commands that Turn understands, one per line.
+// Commands returns the help for the commands that Turn understands, one per line.
 func Commands() string {
 	var b strings.Builder
 	for _, c := range commands {
