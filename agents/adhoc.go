@@ -281,7 +281,7 @@ func recognized(match func(*Profile) bool) *Profile {
 	return nil
 }
 
-// starts reports whether a command starts the profile's agent.
+// starts reports whether running the command would start the profile's agent.
 func (p *Profile) starts(argv []string) bool {
 	if len(p.Command) == 0 || p.Command[0] == "$SELF" {
 		return false

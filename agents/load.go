@@ -346,7 +346,7 @@ func NeutralTools() (list []NeutralTool) {
 
 var argument = lazy.Regexp(`\$\$|\$([a-z_]+)|\$\{([a-z_]*)([^}]*)\}?`)
 
-// arguments searches v, a tool's arguments in a profile, and rejects a $name that is not an argument of the neutral
+// arguments checks v, a tool's arguments in a profile. It rejects a $name that is not an argument of the neutral
 // tool.
 func arguments(at *yamlfile.Node, tool string, v any) {
 	known := neutral[tool]

@@ -117,7 +117,8 @@ func (p *Profile) Locate(s Sandbox) (Found, error) {
 	return Found{}, missing
 }
 
-// installed looks for a program in dir, a folder that agents are installed in.
+// installed searches a program in dir. Agents are installed in folders of dir named after their profiles, or directly
+// in dir.
 func (p *Profile) installed(dir, program string, host map[string]string) (Found, bool) {
 	own := filepath.Join(dir, p.Name)
 	for _, c := range []struct{ path, agent string }{

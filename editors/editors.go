@@ -207,7 +207,7 @@ func (b *Bench) run(ctx context.Context, log *transcript.Transcript, c transport
 	return left, exit.Failure(), late, err
 }
 
-// keep copies about keptOutput bytes from from to w. It writes whole lines, so that no secret is split between two
+// keep copies about keptOutput bytes of its input to w. It writes whole lines, so that no secret is split between two
 // writes. It also reads and discards the rest, so that the client never blocks on a full pipe.
 func keep(w io.Writer, from io.Reader) error {
 	lines := bufio.NewReaderSize(from, 64<<10)

@@ -244,7 +244,7 @@ func (t TurnNode) With(at Place, extra StepNode) TurnNode {
 	return t
 }
 
-// CutAt returns the turn cut off at a place, , so that the step last is its final step.
+// CutAt returns the turn cut off at a place, with the step last as its final step.
 func (t TurnNode) CutAt(at Place, last StepNode) TurnNode {
 	t = t.With(at, last)
 	t.Replies = t.Replies[:at.Reply+1]

@@ -157,7 +157,7 @@ list:
 	return ""
 }
 
-// exactly reports whether a tool requires the arguments of the neutral tool , and no other arguments.
+// exactly reports whether a tool requires exactly the arguments of the neutral tool.
 func exactly(o offer, neutral string) bool {
 	return len(words("needs", neutral)) > 0 && len(needs(o.schema)) == len(words("needs", neutral)) && takes(o, neutral)
 }

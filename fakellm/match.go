@@ -158,8 +158,8 @@ func (s *Server) turn(m *match, f *facts) {
 	}
 }
 
-// choose returns r if its guard holds and it has no alternatives. If it has alternatives, choose returns the first
-// one whose guard holds. It returns nil if no guard holds.
+// choose returns nil if the guard of r does not hold. Otherwise it returns r or, if r has alternatives, the first of
+// them whose guard holds.
 func choose(r *Reply, f *facts) *Reply {
 	if !f.holds(r.When) {
 		return nil

@@ -233,7 +233,7 @@ func (p *planner) lateStep(st *Step) {
 	p.close()
 }
 
-// late returns the joined texts of the late blocks.
+// late returns, joined, the texts of all blocks whose text is sent only at the end.
 func (a *answer) late() (text string) {
 	for _, bl := range a.blocks {
 		if bl.late {

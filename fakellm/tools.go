@@ -14,12 +14,13 @@ import (
 )
 
 // Tool is the agent's tool that corresponds to a neutral tool. Strings in Args may refer to the arguments of the
-// neutral call, such as $path. A string that is exactly "$path" becomes the argument's value; in a longer string, the
-// argument's text is inserted. ${content|prefix:+} transforms the text first, see Transforms. If a string is exactly
+// neutral call, such as $path. A string that is exactly "$path" becomes the argument's value. In a longer string, the
+// argument's text is inserted; ${content|prefix:+} transforms the text first, see Transforms. If a string is exactly
 // one argument and the call lacks this argument, the member is left out. If Args is nil, the neutral arguments are
-// passed unchanged. || For the neutral tool mcp, Name may contain $server and $tool, and nil Args passes the MCP
-// tool's arguments unchanged. For plan, a list in Args with one element is a template, which is repeated for each
-// step.
+// passed unchanged.
+//
+// For the neutral tool mcp, Name may contain $server and $tool, and nil Args passes the MCP tool's arguments
+// unchanged. For plan, a list in Args with one element is a template, which is repeated for each step.
 type Tool struct {
 	Name string
 	Args map[string]any
@@ -34,7 +35,8 @@ type call struct {
 	args      string // JSON text, or any text if the script gave it raw
 }
 
-// toolCall returns the call of the agent's tool that corresponds to the tool in a step.
+// toolCall returns the call that the wire format sends for a tool step. A neutral tool in the step is replaced by the
+// agent's tool.
 func (s *Server) toolCall(st *Step, r *request) call {
 	if st.Raw {
 		o := r.offered(st.Tool)

@@ -16,8 +16,8 @@ func Nearest(word string, known []string) string {
 }
 
 // Closest returns the known word that a misspelt word probably means, or "". It prefers the shortest known word that
-// begins with the misspelt one. Otherwise it returns the known word with the fewest differing letters, as long as not
-// much more than a third of the letters differ. It returns "" if no known word is that close.
+// begins with the misspelt one. Otherwise it returns the known word that differs in the fewest letters, if these are
+// at most a third of the word's letters, plus one. It returns "" if no known word is that close.
 func Closest(word string, known []string) string {
 	begun, best, distance := "", "", len(word)/3+2
 	for _, k := range slices.Sorted(slices.Values(known)) {

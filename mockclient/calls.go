@@ -74,9 +74,9 @@ func (c *Call) Response() (transcript.Entry, bool) {
 	}
 }
 
-// Wait waits for the response and returns it. It returns an *RPCError if the agent answered with an error, ErrExited
-// if the agent exited without answering, the write error if the request could not be written, or the cause of ctx if
-// ctx ends first.
+// Wait waits for the response and returns it. It returns an *RPCError if the agent answered with an error, and
+// ErrExited if the agent exited without answering. If the request could not be written, it returns the write error.
+// If ctx ends first, it returns the cause of ctx.
 func (c *Call) Wait(ctx context.Context) (transcript.Entry, error) {
 	select {
 	case <-c.done:

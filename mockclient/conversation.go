@@ -13,10 +13,12 @@ func (h History) String() string {
 }
 
 // Same returns the difference between two histories of the same conversation, or "" if they are equivalent. Lines
-// that are only in want begin with -, lines that are only in got with +. || Same ignores where texts are split into
-// chunks, how ids divide messages, and white space around a text. The title of a tool call may differ, but must not
-// be missing. Thoughts and plans are compared only if both histories have some, because the protocol does not require
-// an agent to repeat them. A tool call that is not finished in want may have any status in got.
+// that are only in want begin with -, lines that are only in got with +.
+//
+// Same ignores where texts are split into chunks, how ids divide messages, and white space around a text. The title
+// of a tool call may differ, but must not be missing. Thoughts and plans are compared only if both histories have
+// some, because the protocol does not require an agent to repeat them. A tool call that is not finished in want may
+// have any status in got.
 func Same(want, got History) string {
 	both := func(kind string) bool { return want.has(kind) && got.has(kind) }
 	v := view{thoughts: both("thought"), plans: both("plan"), statuses: true, open: map[string]bool{}}

@@ -36,7 +36,7 @@ type ToolCall struct {
 	Kind   string // "other" if the agent sent none
 	Status string // "pending" if the agent sent none
 	Input  string // rawInput as JSON
-	// Output is rawOutput as JSON or text. If there is none, it is the output in an agent-specific _meta, else the
+	// Output is rawOutput as JSON or text. Without rawOutput, it is the output in an agent-specific _meta, else the
 	// text of the content.
 	Output    string
 	Diffs     []FileDiff

@@ -141,7 +141,7 @@ func (l *ledger) find(id string) *terminal {
 	return t
 }
 
-// terminal answers the five terminal methods (ACP v1, Terminals).
+// terminal answers terminal/create, output, wait_for_exit, kill and release (ACP v1, Terminals).
 func (e *Editor) terminal(r *Request) {
 	if r.Entry.Method == "terminal/create" {
 		e.createTerminal(r)

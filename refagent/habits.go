@@ -106,8 +106,8 @@ type Habits struct {
 
 	// Queues makes a prompt wait until the prompt before it has ended.
 	Queues bool
-	// BusyCode, UnknownCode, ValueCode and EarlyCode are the error codes for a second prompt, an unknown session, an
-	// unknown mode or value, and a request before initialize; 0 means the code of the reference agent.
+	// BusyCode, UnknownCode, ValueCode and EarlyCode are error codes. They apply to a second prompt, an unknown
+	// session, an unknown mode or value, and a request before initialize. 0 means the code of the reference agent.
 	BusyCode, UnknownCode, ValueCode, EarlyCode int
 	// Forgets does not store sessions.
 	Forgets bool
@@ -145,7 +145,7 @@ type Habits struct {
 	LateServers, EarlyServers bool
 	// Greeting and Notice are messages at the beginning and the end of a session's first turn; "" means none.
 	Greeting, Notice string
-	// Noise is a text that the agent logs to stderr for each message from the editor; "" means none.
+	// Noise is a text that the agent writes to Options.Log for each message from the editor; "" means none.
 	Noise string
 }
 

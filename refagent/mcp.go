@@ -204,7 +204,7 @@ func (m *mcpServers) failures() []string {
 	return list
 }
 
-// close ends the MCP servers and waits until they have started or failed before that.
+// close cancels MCP servers that are still starting and ends the others.
 func (m *mcpServers) close() {
 	m.stop()
 	m.start()

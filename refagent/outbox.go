@@ -39,8 +39,8 @@ func (o *outbox) put(frame []byte) {
 	}
 }
 
-// drain waits until at most most bytes are queued, a write fails, or ctx ends. With most 0, it waits until all queued
-// frames are written.
+// drain waits until the queue has no more than most bytes, a write fails, or ctx ends. With most 0, it waits until
+// all queued frames are written.
 func (o *outbox) drain(ctx context.Context, most int) {
 	for {
 		o.mu.Lock()

@@ -20,7 +20,7 @@ const (
 	eventEnd     = "end"     // a turn ended: Stop, or "" after an error
 )
 
-// event is one line of a session's log. It is written as soon as the event happens.
+// event is one line of a session's log. The line is written as soon as the event happens.
 type event struct {
 	Type      string            `json:"type"`
 	At        time.Time         `json:"at"`

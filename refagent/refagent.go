@@ -58,9 +58,9 @@ type Options struct {
 	// else HOME/.local/state/acp-test-refagent.
 	StateDir string
 
-	// AnswerGrace is the time that a cancelled turn waits for the editor to answer an open request. (The protocol
-	// requires the editor to answer permission requests with the outcome cancelled.) After that time, the agent sends
-	// $/cancel_request and continues. The default is half a second.
+	// AnswerGrace is the time that a cancelled turn waits for the editor to answer an open request. After that time,
+	// the agent sends $/cancel_request and continues. The default is half a second. (The protocol requires the editor
+	// to answer permission requests with the outcome cancelled.)
 	AnswerGrace time.Duration
 
 	// Hooks contains functions by which faults change the agent. The zero value is the correct agent.

@@ -148,7 +148,7 @@ func schema(names ...string) object {
 	return object{"type": "object", "properties": properties, "required": required}
 }
 
-// tools returns the built-in tools and the tools of the session's MCP servers.
+// tools returns the agent's own tools and those of the session's MCP servers.
 func (a *agent) tools(ctx context.Context, s *session) []tool {
 	served := s.mcp.tools(ctx)
 	if a.hooks.Offer != nil {

@@ -29,8 +29,8 @@ type ConsoleOptions struct {
 	Quiet, Verbose bool
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Every is the interval at which the live line is updated. If Terminal is false, the progress is written as a new
-	// line at this interval, unless Quiet is set. 0 means 100 ms on a terminal and 15 s otherwise.
+	// Every is the interval at which the live line is updated. If Terminal is false, the progress is instead written
+	// as a new line at this interval, unless Quiet is set. 0 means 100 ms on a terminal and 15 s otherwise.
 	Every time.Duration
 }
 

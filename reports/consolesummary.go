@@ -65,7 +65,7 @@ func headline(v results.Verdict) string {
 	return v.String()
 }
 
-// in returns a text such as "in 5 scenarios: a, b, c and 2 more". It contains at most most ids.
+// in returns a text such as "in 5 scenarios: a, b, c and 2 more". most is the maximum number of ids in the text.
 func in(ids []string, most int) string {
 	if len(ids) == 1 {
 		return "in " + ids[0]
@@ -228,7 +228,7 @@ func mostlyWaited(r results.Result) string {
 	return ""
 }
 
-// waited returns a line with the total times that the scenarios waited, by kind of waiting.
+// waited returns a line with the total time that all scenarios spent on each kind of waiting.
 func waited(outcomes []results.Result) string {
 	var all results.Waits
 	var took time.Duration

@@ -148,8 +148,9 @@ func counts(run results.Run) string {
 	return head + ": " + strings.Join(parts, ", ")
 }
 
-// apart returns a text such as " (36 of them apart from AUTH-003)". The number is that of the scenarios that pass
-// only if the causes with Everywhere set are ignored. apart returns "" if there are no such scenarios.
+// apart returns a text such as " (36 of them apart from AUTH-003)". It has the number of scenarios that pass only if
+// the causes with Everywhere set are ignored, and the ids of these causes. It returns "" if there are no such
+// scenarios.
 func apart(run results.Run) string {
 	if run.Counts.Apart == 0 {
 		return ""
@@ -205,8 +206,8 @@ func passes(run results.Run, id string) string {
 	return ""
 }
 
-// changes returns the changes since an earlier run, one line each, followed by the diffs of texts. It shows at most
-// most changes.
+// changes returns the changes since an earlier run, one line each, followed by the diffs of texts. most is the
+// maximum number of changes that it shows.
 func changes(a *results.Against, most int) string {
 	if a == nil {
 		return ""

@@ -45,7 +45,7 @@ type mode struct {
 	script string
 	// timeout is the scenario's timeout; 0 means 6 s.
 	timeout time.Duration
-	// flags are additional flags for acp-test.
+	// flags contains additional command-line flags for acp-test.
 	flags []string
 	// breaks marks a mode that destroys evidence. The run must report the loss, and the evidence may be missing.
 	breaks bool

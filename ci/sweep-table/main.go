@@ -145,7 +145,7 @@ func table() {
 	}
 }
 
-// drawn returns n faults , drawn at random.
+// drawn returns n faults, drawn at random.
 func (s search) drawn(n int, seed uint64) (names []string) {
 	all := faults.All(s.name)
 	chosen := rand.New(rand.NewPCG(seed, 0)).Perm(len(all))[:min(n, len(all))]
@@ -239,7 +239,7 @@ func (s search) search(ctx context.Context, w *sweep.Sweeper) (sweep.Outcome, er
 	return w.Explore(ctx, g, nil)
 }
 
-// tell prints to stderr , for a search that drew sessions, how many of them ran for a fault, and their coverage.
+// tell prints to stderr, for a search that drew sessions, how many sessions ran for a fault, and their coverage.
 func (s search) tell(fault string, swept sweep.Outcome) {
 	if m := swept.Run.Sweep; s.sessions > 0 && m != nil {
 		fmt.Fprintf(os.Stderr, "%s: %d sessions, %d skipped, %d inconclusive, %d of %d pairs\n", fault, m.Explored, m.Skipped,

@@ -20,8 +20,8 @@ type Accusation struct {
 	Change  string // commit of the change
 }
 
-// accused reads the false findings from ci/transfer/accusations.yaml, in the order of the file. root is the root of
-// the repository.
+// accused reads the false findings from ci/transfer/accusations.yaml. They are in the order of that file, which has
+// the latest first. root is the root of the repository.
 func accused(root string) (all []Accusation) {
 	text := must.Get(os.ReadFile(filepath.Join(root, "ci/transfer/accusations.yaml")))
 	must.Do(yaml.UnmarshalWithOptions(text, &all, yaml.Strict()))

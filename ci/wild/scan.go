@@ -57,8 +57,9 @@ type column struct {
 	marks   map[string]byte
 }
 
-// marks returns a mark for each scenario ("s" skipped, "." judged), and for each check and point of a rule ("x" if it
-// has a finding, "." if it had something to judge and found nothing).
+// marks returns a mark for each scenario, and for each check and point of a rule. A scenario has "s" if it was
+// skipped and "." if it was judged. A check or point has "x" if it has a finding, and "." if it had something to
+// judge and found nothing.
 func marks(outcomes []results.Result) map[string]byte {
 	m := map[string]byte{}
 	for _, res := range outcomes {

@@ -56,7 +56,7 @@ func (r *Root) Dir() string { return r.dir }
 // Close closes the directory.
 func (r *Root) Close() error { return r.root.Close() }
 
-// Below reports whether the root directory is dir or lies below it, after links are resolved. It returns true if dir
+// Below reports whether the root directory is dir or is below dir, after links are resolved. It returns true if dir
 // is "".
 func (r *Root) Below(dir string) bool {
 	real, err := filepath.EvalSymlinks(dir)

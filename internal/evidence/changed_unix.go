@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// changed reports whether a file was changed between two infos. It compares the inode's change time, which a user's
-// program cannot set.
+// changed reports whether a file was modified between two calls of Stat. It compares the inode's change time, which a
+// user's program cannot set.
 func changed(was, is fs.FileInfo) bool {
 	a, ok1 := was.Sys().(*syscall.Stat_t)
 	b, ok2 := is.Sys().(*syscall.Stat_t)

@@ -8,8 +8,8 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// Path reports whether a pattern matches a name whose levels are separated by slashes: * matches any text on one
-// level, ? matches one character, and ** as a level matches any number of levels.
+// Path reports whether a pattern matches a name whose levels are separated by slashes. * matches any text on one
+// level, and ? matches one character. ** as a level matches any number of levels.
 func Path(pattern, name string) bool {
 	return doublestar.MatchUnvalidated(escape(pattern), name)
 }

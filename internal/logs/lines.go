@@ -124,9 +124,9 @@ func (r *reader) near(text, said string, p place) place {
 	return p
 }
 
-// object returns the JSON object that begins at index at of a line, and the object's length there. The object may be
-// inside a quoted string, with escapes. If no object begins there, length is the number of bytes that the search can
-// skip. The error is io.ErrUnexpectedEOF if the line ends inside the object.
+// object returns the JSON object that begins in a line at the index at, and the object's length there. The object may
+// be inside a quoted string, with escapes. If no object begins at the index, length is the number of bytes that the
+// search can skip. The error is io.ErrUnexpectedEOF if the line ends inside the object.
 func object(line string, at int) (raw string, length int, err error) {
 	rest := line[at:]
 	if rest[len(rest)-1] == '}' {

@@ -9,8 +9,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// value reads the messages in a JSON value. The value is a message, or an object, list or string that contains
-// messages. It reports whether it found any.
+// value reads the messages in a JSON value, which is a message, or an object, list or string that contains messages.
+// It reports whether it found any.
 func (r *reader) value(v wire.Value, p place) (found bool) {
 	if p.depth > maxDepth {
 		return false

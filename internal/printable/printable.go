@@ -24,9 +24,9 @@ func Plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Text returns s with unsafe characters written as visible escapes. These are control characters, which can move the
-// cursor and hide or fake output, characters that change the writing direction or have no width, and line separators
-// other than newline. Commands to CI systems are also made harmless. Newlines and tabs stay unchanged.
+// Text returns s with unsafe characters written as visible escapes. Unsafe are control characters, which can move the
+// cursor and hide or fake output. Unsafe are also characters that change the writing direction or have no width, and
+// line separators other than newline. Commands to CI systems are made harmless. Newlines and tabs stay unchanged.
 func Text(s string) string {
 	if !clean(s) {
 		var b strings.Builder
@@ -55,7 +55,8 @@ func Text(s string) string {
 	})
 }
 
-// Line is like Text, but returns a single line of at most most characters. It marks a cut with an ellipsis.
+// Line is like Text, but returns a single line. If the line is longer than most characters, Line shortens it and adds
+// an ellipsis.
 func Line(s string, most int) string {
 	s = Text(strings.NewReplacer("\r", "", "\n", " ", "\t", " ").Replace(s))
 	n := 0

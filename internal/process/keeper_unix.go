@@ -217,8 +217,8 @@ func (k *keeper) hear(told *os.File, in io.Reader) {
 	}
 }
 
-// ended records how the agent ended. If the agent could not be started, it records how the process ended that should
-// have started it.
+// ended records how the agent ended. If the process that should have started the agent failed to do so, ended records
+// how that process ended.
 func (k *keeper) ended(status unix.WaitStatus) {
 	if k.exited.Swap(true) {
 		return

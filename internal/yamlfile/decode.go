@@ -146,7 +146,7 @@ func (n *Node) Bool(what string) bool {
 	return b
 }
 
-// Int returns an integer of at least least and at most 2^30. It fails for any other value.
+// Int returns an integer. It fails if the value is not an integer, is less than least, or is greater than 2^30.
 func (n *Node) Int(what string, least int) int {
 	i, ok := n.Value.(int64)
 	if !ok || i < int64(least) || i > 1<<30 {

@@ -53,7 +53,8 @@ func (n *Node) Source() string {
 	return strings.TrimRight(strings.Join(n.lines(n.Line, n.last), "\n"), "\n")
 }
 
-// lines returns the lines from to to of the node's file, without the node's indentation.
+// lines returns a range of lines of the node's file, without the node's indentation. from and to count from 1 and are
+// both included.
 func (n *Node) lines(from, to int) []string {
 	lines := slices.Clone(n.file.lines[from-1 : to])
 	for i, l := range lines {

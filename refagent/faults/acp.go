@@ -143,7 +143,7 @@ type memory[T any] struct {
 	of map[string]T
 }
 
-// with calls do with the states of all sessions, while it holds the lock.
+// with locks the memory and calls do with the states of all sessions.
 func (m *memory[T]) with(do func(of map[string]T)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

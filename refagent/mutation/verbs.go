@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// argument is one argument of a step. The field that is set depends on the argument's type.
+// argument is one argument of a step. Which field is set depends on the argument's type, see verb.
 type argument struct {
 	ref   *ref
 	json  *template

@@ -117,7 +117,7 @@ func (m message) session() string {
 // named reports whether the message has an id that a response can use, which is an id other than null.
 func (m message) named() bool { return len(m.ID) > 0 && string(m.ID) != "null" }
 
-// read parses a message. ok is false if the line is not a JSON object or its id or method has the wrong type.
+// read parses a message. ok is false if the line is not a JSON object or its method is not a string.
 func read(line []byte) (m message, ok bool) {
 	if json.Unmarshal(line, &m) == nil {
 		return m, true

@@ -12,7 +12,7 @@ import (
 	"github.com/acp-test/acp-test/refagent"
 )
 
-// tool is a tool that the agent itself provides to the model.
+// tool is a tool that the model can call and the agent itself runs.
 type tool struct {
 	name, about string
 	needs       []string // names of its arguments

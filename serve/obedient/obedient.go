@@ -34,7 +34,7 @@ func Recording(agent string) []byte {
 	return text
 }
 
-// command is a command that a line of a prompt can contain.
+// command is an instruction that a line of a prompt can contain, such as /say TEXT.
 type command struct {
 	name, takes, does string
 	step              func(rest string) fakellm.StepNode
