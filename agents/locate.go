@@ -28,8 +28,8 @@ const (
 type Found struct {
 	Path  string
 	Where Where
-	// AgentDir is the folder that the agent is installed in, and which contains node_modules or the program. It is ""
-	// if the program was found in PATH.
+	// AgentDir is the folder in which the agent is installed. It contains node_modules or the program. It is "" if
+	// the program was found in PATH.
 	AgentDir string
 }
 

@@ -63,8 +63,8 @@ func ParseSettings(name string, src []byte) (profiles []*Profile, skipped []stri
 	return profiles, skipped, nil
 }
 
-// bare reports whether an object is the content of agent_servers without that key, which is so if each member has a
-// command.
+// bare reports whether an object looks like the content of agent_servers without that key: it is not empty, and each
+// member has a command.
 func bare(doc wire.Value) bool {
 	for _, v := range doc.Members() {
 		if !v.Get("command").Exists() {

@@ -161,7 +161,8 @@ func neverStarted(usual, ended, stderr string) string {
 	return why
 }
 
-// evidence adds the client's output to a session, and the account that the client wrote of what its user saw.
+// evidence adds the client's output to a session. It also adds the client's account, which is a file in which the
+// client recorded what its user saw.
 func evidence(s *replay.Session, account, stdout string) (err error) {
 	if s.Seen.Late { // the client was killed and did not end by itself
 		s.Ended = ""

@@ -35,9 +35,9 @@ type ElicitAnswer struct {
 	Error  *RPCError
 	Result any // any JSON, even invalid for ACP
 	Cancel bool
-	// Accept accepts. The answer to a form has Content. If Content is nil, it has the form's defaults and, for
-	// required fields without a default, the smallest valid values. The answer to a url has no content; the editor
-	// does not open the url.
+	// Accept answers with the action accept. For a form, the answer has Content. If Content is nil, it has the form's
+	// defaults and, for required fields without a default, the smallest valid values. For a url, the answer has no
+	// content; the editor does not open the url.
 	Accept  bool
 	Decline bool
 

@@ -130,8 +130,8 @@ func (a *agent) inOwnWords(args arguments) arguments {
 	return args
 }
 
-// schema returns a JSON Schema for an object with the given properties, which are required strings. A name ending in
-// "?" is optional, "#" means an integer.
+// schema returns a JSON Schema for an object with the given properties, which are required strings. A name that ends
+// in "?" is optional, and one that ends in "#" is an integer.
 func schema(names ...string) object {
 	properties, required := object{}, []string{}
 	for _, n := range names {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// families returns agents that start processes in many ways when they start, and then send a long answer in their
-// turn. The test kills acp-test at a random moment of the turn.
+// families returns agents that first start processes, in different ways, and then send a long answer in their turn.
+// The test kills acp-test at a random moment of the turn.
 func families() []mode {
 	family := func(name string, begin func(*agent)) mode {
 		return mode{name: "family-" + name, at: inTurn, do: func(a *agent) {

@@ -125,8 +125,8 @@ func (all causes) add(run results.Run) {
 	}
 }
 
-// rowOf returns the row of a run. It counts the causes that are new: the agent without a fault does not show them, or
-// only in other scenarios. The row names the new causes of the worst class.
+// rowOf returns the row of a run. It counts the causes that are new: without a fault, the agent does not show them,
+// or shows them only in other scenarios or with a lesser class. The row names the new causes of the worst class.
 func rowOf(run results.Run, usual causes) *Row {
 	more := slices.DeleteFunc(slices.Clone(run.Causes), func(c results.Cause) bool {
 		before, was := usual[c.ID]

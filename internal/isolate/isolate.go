@@ -47,8 +47,8 @@ type Handover struct {
 }
 
 // Open creates the socket over which the helper hands over the listeners. conn is the number of the agent's
-// connection, and path and args are the agent's program and arguments. It returns the helper's program and arguments:
-// started in their place, the helper starts the agent.
+// connection. path and args are the agent's program and arguments. Open returns the program and arguments of the
+// helper, which must be started in the agent's place and then starts the agent.
 func (i *Isolation) Open(conn int, path string, args []string) (*Handover, string, []string, error) {
 	if len(i.Helper) == 0 {
 		return nil, "", nil, errNoHelper

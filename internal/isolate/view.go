@@ -108,7 +108,8 @@ func (t *tools) file(path string) {
 }
 
 // whole returns the folder in which a file is installed: the outermost node_modules, else the nearest directory above
-// that looks like a project, else the file's directory. If none of them may be shown, it returns the file.
+// that looks like a project, else the file's directory. If the file's directory is too general or is a "bin", whole
+// returns the file instead.
 func (t *tools) whole(file string) string {
 	dir := filepath.Dir(file)
 	if above, _, ok := strings.Cut(dir+"/", "/node_modules/"); ok {

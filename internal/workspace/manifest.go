@@ -57,8 +57,8 @@ type Listed struct {
 	Profile bool `json:"profile,omitempty"`
 }
 
-// Limits limits a list of files: Text is the maximum number of bytes of one file's content, Texts of all contents
-// together. Files is the maximum number of files.
+// Limits contains the limits for a list of files. Text is the maximum number of bytes of one file's content, and
+// Texts of all contents together. Files is the maximum number of files.
 type Limits struct{ Text, Texts, Files int }
 
 // Whole is for a list from which a replay restores the files. Brief is for a scripted agent, which does not read the
@@ -196,8 +196,8 @@ func Restore(dir string, files []Listed) (lacking []string, err error) {
 	return lacking, nil
 }
 
-// link creates a link if its target is below the root, and reports whether it did. It requires that the target is a
-// clean path, without detours such as a/../b: these would lead elsewhere if a became a link.
+// link creates a link if its target is below the root, and reports whether it did. It refuses a target with a detour
+// such as x/../y, because the detour would lead elsewhere if x became a link.
 func link(root *confined.Root, f Listed) (made bool, err error) {
 	target, name := filepath.FromSlash(f.Link), filepath.FromSlash(f.Path)
 	if filepath.IsAbs(target) || filepath.Clean(target) != target || !filepath.IsLocal(name) ||
