@@ -35,7 +35,7 @@ func withoutRejections(_ string, list messages) messages {
 	})
 }
 
-// emptyRejections replaces the results of tool calls that the user rejected by "".
+// emptyRejections sets the results of tool calls that the user rejected to "".
 func emptyRejections(_ string, list messages) messages {
 	for i, m := range list {
 		if m.Role == "tool" && strings.Contains(m.Text, "rejected") {
