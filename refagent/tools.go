@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/acp-test/acp-test/internal/lists"
 )
 
 // The statuses of a tool call.
@@ -152,8 +150,12 @@ func schema(names ...string) object {
 func (a *agent) tools(ctx context.Context, s *session) []tool {
 	served := s.mcp.tools(ctx)
 	if a.hooks.Offer != nil {
-		names := a.hooks.Offer(s.id, lists.Map(served, func(t tool) string { return t.name }))
-		served = lists.Where(served, func(t tool) bool { return slices.Contains(names, t.name) })
+		var names []string
+		for _, t := range served {
+			names = append(names, t.name)
+		}
+		names = a.hooks.Offer(s.id, names)
+		served = slices.DeleteFunc(served, func(t tool) bool { return !slices.Contains(names, t.name) })
 	}
 	return append(a.builtin(), served...)
 }

@@ -149,7 +149,7 @@ func (w *writer) askedAtOnce() {
 		return
 	}
 	if w.has("stops") && w.one(3) {
-		w.cancelsTheSecond(a, b, ask, first)
+		w.cancelsOther(a, b, ask, first)
 		return
 	}
 	w.folder = b.folder()
@@ -179,10 +179,10 @@ func (w *writer) cancelsOneOf(a, b *convo, of string) {
 	w.check("", "goes-on")
 }
 
-// cancelsTheSecond cancels the turn of session b, in which the model calls the same tool as in session a. The agent
+// cancelsOther cancels the turn of session b, in which the model calls the same tool as in session a. The agent
 // may delay its question in b until the question in a is answered. The editor answers the question in a after the
 // cancel.
-func (w *writer) cancelsTheSecond(a, b *convo, ask string, first call) {
+func (w *writer) cancelsOther(a, b *convo, ask string, first call) {
 	w.folder = b.folder()
 	second, _ := w.call(first.tool)
 	t := &turn{convo: b}
