@@ -78,8 +78,13 @@ function httpLink(server) {
     call: async (method, params, signal) => {
       const id = ++next;
       const deaf = method === 'tools/call' && fault('cancel-not-heard-in-http-mcp-call');
+      const stop = () => {
+        post({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: id } }).then((r) => r.text(), () => {});
+      };
+      if (!deaf) signal?.addEventListener('abort', stop, { once: true });
       const res = await post({ jsonrpc: '2.0', id, method, params }, deaf ? undefined : signal);
       const text = await res.text();
+      signal?.removeEventListener('abort', stop);
       const frames = res.headers.get('content-type')?.includes('event-stream')
         ? text.split(/\r?\n/).filter((l) => l.startsWith('data:')).map((l) => JSON.parse(l.slice(5)))
         : [JSON.parse(text)];
@@ -93,10 +98,11 @@ function httpLink(server) {
   };
 }
 
-/** Connects to one server; gives its tools under names no other tool has. */
-export async function connect(server, cwd) {
+/** Connects to one server; gives its tools under names no other tool has. linked gets what closes the link at once. */
+export async function connect(server, cwd, linked) {
   if (server.type === 'sse') throw new Error('SSE is not offered');
   const link = server.type === 'http' ? httpLink(server) : stdioLink(server, cwd);
+  linked(link);
   const signal = AbortSignal.timeout(10_000);
   try {
     await link.call('initialize', INIT, signal);

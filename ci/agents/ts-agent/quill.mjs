@@ -445,9 +445,10 @@ async function recall(id) {
   if (fault('second-load-shows-cached-history')) stored.set(id, text);
   return JSON.parse(text);
 }
-function reach(server, cwd) {
-  if (!fault('mcp-servers-reused-by-name')) return connect(server, cwd);
-  if (!links.has(server.name)) links.set(server.name, connect(server, cwd));
+const opening = new Set(); // links of sessions that are not open yet
+function reach(server, cwd, linked) {
+  if (!fault('mcp-servers-reused-by-name')) return connect(server, cwd, linked);
+  if (!links.has(server.name)) links.set(server.name, connect(server, cwd, linked));
   return links.get(server.name);
 }
 async function open(s, { cwd, mcpServers }) {
@@ -460,11 +461,14 @@ async function open(s, { cwd, mcpServers }) {
   if (fault('opening-session-closes-mcp-of-others-in-folder')) { // the editor's window was opened anew
     for (const o of sessions.values()) if (o.id !== s.id && o.cwd === s.cwd) for (const m of o.mcp) m.close();
   }
-  const tried = mcpServers.map((m) => reach(m, s.cwd).catch((err) => console.error(`quill: ${err.message}`)));
+  const begun = [];
+  const linked = (link) => { begun.push(link); opening.add(link); };
+  const tried = mcpServers.map((m) => reach(m, s.cwd, linked).catch((err) => console.error(`quill: ${err.message}`)));
   if (fault('cancel-while-mcp-servers-connect-lost')) { // the first prompt waits for them
     s.mcp = [];
     s.ready = Promise.all(tried).then((all) => { s.mcp = all.filter(Boolean); });
   } else s.mcp = (await Promise.all(tried)).filter(Boolean);
+  for (const link of begun) opening.delete(link);
   sessions.set(s.id, s);
 }
 
@@ -622,6 +626,7 @@ const quill = () => acp.agent({ name: 'quill' })
 const over = () => {
   if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
   for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
+  for (const link of opening) link.close();
   if (fault('end-of-input-exits-before-turn-is-saved')) process.exit(0);
   setTimeout(() => process.exit(0), 300).unref();
 };

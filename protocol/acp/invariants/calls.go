@@ -177,9 +177,13 @@ func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 var visible = []string{"write_file", "edit_file", "read_file", "list_folder", "run_shell", "search", "fetch",
 	"delete_file", "move_file", "mcp"}
 
-// called returns the visible tools among the steps of a model reply.
+// called returns the visible tools among the steps of a model reply. It returns none for a reply that a token limit or
+// a refusal cuts off, because an agent need not make the calls of such a reply.
 func called(steps wire.Value) (names []string) {
 	for s := range steps.Items() {
+		if strings.HasPrefix(s.Str(), "stop:") {
+			return nil
+		}
 		for _, name := range visible {
 			if strings.HasPrefix(s.Str(), fmt.Sprintf("tool: %q", name)) {
 				names = append(names, name)
