@@ -115,7 +115,7 @@ func TestTheKeyDecidesTheSession(t *testing.T) {
 	}
 }
 
-// The best of twelve drafts, as a sweep takes it, covers all pairs within 300 sessions.
+// The best of sixteen drafts, as a sweep takes it, covers all pairs within 300 sessions.
 func TestSessionsCoverAllPairs(t *testing.T) {
 	for name, a := range agents() {
 		g := grammar.Grammar{Ability: a}

@@ -96,7 +96,7 @@ var states = []state{
 			" ]; do sleep 0.02; done"})
 		return []reply{w.beside(run, "read_file"), w.last()}
 	}, func(w *writer, t *turn) { w.Add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
-	{8, "server silent", func(w *writer, c *convo) bool {
+	{10, "server silent", func(w *writer, c *convo) bool {
 		return w.served() && c.servers && w.Tools["mcp"].Works && uses("mcp")(w, c)
 	}, nil,
 		func(w *writer, _ *turn) []reply {
