@@ -84,10 +84,10 @@ var _ = Describe("a neutral tool", func() {
 			tool("apply_patch", `"patch":{"type":"string"}`, `"patch"`), `edit_file {"path":"/a","old":"b","new":"c"}`),
 		Entry("one of the agent's own, by number", `{tool: own, args: {nth: 1, path: /a, pattern: x}}`,
 			tool("Read", `"file_path":{"type":"string"}`, ``)+","+
-				tool("list_folder", `"path":{"type":"string"},"depth":{"type":"integer"}`, `"path","depth"`),
-			`list_folder {"path":"/a","depth":0}`),
+				tool("count_words", `"path":{"type":"string"},"depth":{"type":"integer"}`, `"path","depth"`),
+			`count_words {"path":"/a","depth":0}`),
 		Entry("another of its own, which takes nothing", `{tool: own, args: {nth: 2, path: /a}}`,
-			tool("list_folder", `"path":{"type":"string"}`, ``)+","+tool("Read", `"file_path":{"type":"string"}`, ``)+
+			tool("count_words", `"path":{"type":"string"}`, ``)+","+tool("Read", `"file_path":{"type":"string"}`, ``)+
 				","+tool("now", ``, ``), `now {}`),
 		Entry("a command as a list of words", `{tool: run_shell, args: {command: ls -l}}`,
 			tool("shell", `"command":{"type":"array","items":{"type":"string"}}`, `"command"`),
