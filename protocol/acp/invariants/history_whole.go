@@ -32,8 +32,11 @@ func loadWhole(w *watch) {
 	}
 	w.On(func(ev *event) { delete(talks, ev.Session) }, asked(deleteSession), compactionUpdate)
 	w.On(func(ev *event) {
-		if ev.session != nil && ev.succeeded() {
-			of(ev.session.id).whole = true
+		if ev.session == nil || !ev.succeeded() {
+			return
+		}
+		if k := of(ev.session.id); k != nil { // nil if too many sessions are remembered
+			k.whole = true
 		}
 	}, answered(newSession))
 	w.On(func(ev *event) { of(ev.Session).ask(ev, gates) }, asked(prompt))
@@ -84,7 +87,7 @@ type replayed struct {
 	user, said, thought, all strings.Builder
 	given                    strings.Builder // the user's content blocks, as returned by worded
 	ids                      []string        // message ids, in version 2
-	asks                     []string        // message ids of the user's messages, without repetition
+	asks                     map[string]bool // message ids of the user's messages
 	renamed                  bool            // some message has a new id, which V2-RESUME reports
 	topic                    topic           // topic of the latest piece
 	calls                    int
@@ -108,8 +111,11 @@ func (r *replayed) hear(ev *event) {
 		r.all.WriteByte(0)
 	}
 	r.topic = ev.topic
-	if id := ev.update.Get("messageId").Str(); r.topic == userChunk && id != "" && !slices.Contains(r.asks, id) {
-		r.asks = append(r.asks, id)
+	if id := ev.update.Get("messageId").Str(); r.topic == userChunk && id != "" {
+		if r.asks == nil {
+			r.asks = map[string]bool{}
+		}
+		r.asks[id] = true
 	}
 	if ev.topic == userChunk && r.given.Len() < 8*rememberedText {
 		r.given.WriteString(worded(ev.update.Get("content")))

@@ -42,8 +42,11 @@ func (w *watch) wholeCalls(ev *event) {
 		return
 	}
 	for _, p := range a.Conversation() {
+		if !p.Calls {
+			continue
+		}
 		args := strings.TrimSpace(p.Text)
-		w.judge("half-call", p.Calls && strings.HasPrefix(args, "{") && !json.Valid([]byte(args)), ev, p.Call, nil,
+		w.judge("half-call", strings.HasPrefix(args, "{") && !json.Valid([]byte(args)), ev, p.Call, nil,
 			"The arguments of a call of %s in the model request break off after %q.", p.Name, clip(args))
 	}
 }
