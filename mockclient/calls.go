@@ -53,6 +53,8 @@ type Call struct {
 	done chan struct{}
 	resp transcript.Entry
 	err  error
+
+	writing bool // the write of the request has not ended; guarded by the editor's mu
 }
 
 func (c *Call) finish(resp transcript.Entry, err error) {
@@ -141,16 +143,14 @@ func (e *Editor) CallContext(ctx context.Context, method string, params any) *Ca
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		f := e.agent.Append(e.message(e.id(), method, raw))
-		c.Entry = f
+		c.Entry, c.writing = f, true
 		release = e.sent(f, c)
 		return f, true
 	})
 	if entry.Seq == 0 {
 		c.Entry.Method = method
 	}
-	if err != nil {
-		e.fail(c, entry, err)
-	}
+	e.written(c, entry, err)
 	e.answerCancelled(release)
 	return c
 }
@@ -175,21 +175,32 @@ func (e *Editor) id() wire.ID {
 	}
 }
 
-// fail ends a call whose request could not be written, with the error err. It does nothing if the call already has a
-// response. It does nothing either if only the wait for the write ended, because the write may still succeed.
-func (e *Editor) fail(c *Call, entry transcript.Entry, err error) {
+// written is called when the write of a request has ended with err. If the request could not be written, the call ends
+// with err, even if the agent has ended since. If only the wait for the write ended, the write may still succeed, and
+// the call goes on. A call that already has a response is left unchanged.
+func (e *Editor) written(c *Call, entry transcript.Entry, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if entry.Seq != 0 {
-		var broken *transport.WriteError
-		if _, open := e.pending[entry.Seq]; !open || !errors.As(err, &broken) {
-			return
-		}
-		delete(e.pending, entry.Seq)
-		if w, ok := e.sessions[entry.Session]; ok {
-			delete(w.prompts, entry.Seq)
-			delete(w.cancelled, entry.Seq)
-		}
+	if entry.Seq == 0 {
+		c.finish(transcript.Entry{}, err)
+		return
+	}
+	c.writing = false
+	if _, open := e.pending[entry.Seq]; !open {
+		return
+	}
+	var broken *transport.WriteError
+	switch {
+	case errors.As(err, &broken):
+	case e.over:
+		err = ErrExited
+	default:
+		return
+	}
+	delete(e.pending, entry.Seq)
+	if w, ok := e.sessions[entry.Session]; ok {
+		delete(w.prompts, entry.Seq)
+		delete(w.cancelled, entry.Seq)
 	}
 	c.finish(transcript.Entry{}, err)
 }

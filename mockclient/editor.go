@@ -198,12 +198,15 @@ func (e *Editor) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.over = true
-	for _, p := range e.pending {
+	for seq, p := range e.pending {
+		if p.call != nil && p.call.writing {
+			continue // the error of the write, if there is one, tells more
+		}
 		if p.call != nil {
 			p.call.finish(transcript.Entry{}, ErrExited)
 		}
+		delete(e.pending, seq)
 	}
-	clear(e.pending)
 	for _, r := range e.requests {
 		r.stopTimer()
 	}

@@ -337,7 +337,7 @@ func (t *Client) explained(ctx context.Context, err error) error {
 		}
 	}
 	text := err.Error()
-	if exit, gone := t.editor.Agent().Exit(); gone {
+	if exit, gone := t.editor.Agent().Exit(); gone && !exit.Closed {
 		text = fmt.Sprintf("the agent exited with status %d before it answered %s", exit.Code, asked)
 		if exit.Signal != "" {
 			text = fmt.Sprintf("the agent was ended by %s before it answered %s", exit.Signal, asked)
