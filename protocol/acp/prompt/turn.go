@@ -338,10 +338,7 @@ func (t *Client) explained(ctx context.Context, err error) error {
 	}
 	text := err.Error()
 	if exit, gone := t.editor.Agent().Exit(); gone && !exit.Closed {
-		text = fmt.Sprintf("the agent exited with status %d before it answered %s", exit.Code, asked)
-		if exit.Signal != "" {
-			text = fmt.Sprintf("the agent was ended by %s before it answered %s", exit.Signal, asked)
-		}
+		text = ended(exit, asked)
 	}
 	if noise {
 		text += "; it wrote lines to stdout that are not messages: is a flag such as --acp missing?"
@@ -351,6 +348,14 @@ func (t *Client) explained(ctx context.Context, err error) error {
 		text += "; the end of its stderr:\n  " + strings.Join(lines, "\n  ")
 	}
 	return errors.New(text)
+}
+
+// ended describes the end of an agent that left the request asked unanswered.
+func ended(exit transport.Exit, asked string) string {
+	if exit.Signal != "" {
+		return fmt.Sprintf("the agent was ended by %s before it answered %s", exit.Signal, asked)
+	}
+	return fmt.Sprintf("the agent exited with status %d before it answered %s", exit.Code, asked)
 }
 
 // commandsWait is how long to wait for the agent's first list of commands. commandsSettle is how long to wait for a
