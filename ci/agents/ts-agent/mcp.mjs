@@ -6,7 +6,10 @@ import { fault } from './fault.mjs';
 const INIT = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'quill', version: '0.3.0' } };
 
 function stdioLink(server, cwd) {
-  const given = Object.fromEntries(server.env.filter((e) => e.value || !fault('empty-mcp-variable-not-passed')).map((e) => [e.name, e.value]));
+  const filled = (v) => v.replace(/\$\{?(\w+)\}?/g, (_, name) => process.env[name] ?? ''); // as a shell would
+  const valued = (v) => (fault('dollar-in-mcp-variable-expanded') ? filled(v) : v);
+  const passed = server.env.filter((e) => e.value || !fault('empty-mcp-variable-not-passed'));
+  const given = Object.fromEntries(passed.map((e) => [e.name, valued(e.value)]));
   const env = fault('mcp-env-loses-to-agent-env') ? { ...given, ...process.env } : { ...process.env, ...given };
   const stderr = fault('mcp-stderr-goes-to-stdout') ? 1 : 'inherit';
   const args = fault('mcp-args-split-at-spaces') ? server.args.flatMap((a) => a.split(' ')) : server.args;

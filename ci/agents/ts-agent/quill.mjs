@@ -33,6 +33,9 @@ let asking = Promise.resolve();
 let asked = 0;
 let announced = 0;
 let revoked = false;
+let loggedOut = false;
+let gathered = '';
+let due = null;
 
 const str = (description) => ({ type: 'string', description });
 const fn = (name, description, properties, required) =>
@@ -74,7 +77,9 @@ class Turn {
     return this.tell({ sessionUpdate: 'tool_call', toolCallId, title: name, kind, status: 'pending' }).then(() => toolCallId);
   }
   change(toolCallId, fields) {
-    Object.assign(this.open.get(toolCallId) ?? {}, fields);
+    const outcome = Object.entries(fields).filter(([k]) => k === 'status' || k === 'content');
+    const kept = fault('replayed-calls-lose-title-and-locations') ? Object.fromEntries(outcome) : fields;
+    Object.assign(this.open.get(toolCallId) ?? {}, kept);
     return this.tell({ sessionUpdate: 'tool_call_update', toolCallId, ...fields });
   }
   async finish(toolCallId, fields) {
@@ -103,6 +108,20 @@ async function lock(turn, file) {
   return () => { locks.delete(file); free(); };
 }
 
+// ---- what the user can set for a session ----
+const OPTIONS = [
+  { id: 'model', name: 'Model', category: 'model', values: [...new Set([MODEL, 'gpt-4.1'])] },
+  { id: 'effort', name: 'Effort', category: 'thought_level', values: ['medium', 'low', 'high'] },
+];
+const option = (s, { values, ...o }) => ({
+  ...o,
+  type: 'select',
+  currentValue: s.options?.[o.id] ?? values[0],
+  options: values.map((value) => ({ value, name: value })),
+});
+const settings = (s) =>
+  (fault('option-answer-lacks-other-options') ? { configOptions: OPTIONS.map((o) => option(s, o)) } : {});
+
 // ---- the model ----
 const pause = (ms, signal) => new Promise((resolve, reject) => {
   const t = setTimeout(resolve, ms);
@@ -122,12 +141,22 @@ async function post(s, signal) {
   const mcp = s.mcp.flatMap((m) => m.tools.map((t) => ({ type: 'function', function: { name: `${m.name}__${t.name}`, description: t.description ?? '', parameters: t.inputSchema } })));
   const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.` };
   const told = fault('long-history-cut-to-last-messages') ? s.messages.slice(-24) : s.messages; // the context is not endless
-  const body = JSON.stringify({ model: MODEL, stream: true, messages: [system, ...told], tools: [...TOOLS, ...mcp] });
+  const { model = MODEL, effort } = s.options ?? {};
+  const set = effort ? { reasoning_effort: effort } : {};
+  const body = JSON.stringify({ model, stream: true, messages: [system, ...told], tools: [...TOOLS, ...mcp], ...set });
   for (let attempt = 1; ; attempt++) {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
-    const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, ...(attempt > 1 && fault('cancel-not-heard-after-model-retry') ? {} : { signal }) });
+    const begin = fault('cancel-noticed-at-next-model-event') ? new AbortController() : null;
+    const stop = () => begin.abort(signal.reason);
+    if (begin) signal.addEventListener('abort', stop);
+    if (begin && signal.aborted) stop();
+    const deaf = attempt > 1 && fault('cancel-not-heard-after-model-retry');
+    const heard = deaf ? {} : { signal: begin?.signal ?? signal };
+    const res = await fetch(`${BASE}/chat/completions`, { method: 'POST', headers, body, ...heard });
+    if (begin) signal.removeEventListener('abort', stop); // from here on it is looked at with each event
     if (res.ok) {
       s.answered = true;
+      loggedOut = false; // the key is good
       return res;
     }
     const text = await res.text();
@@ -176,20 +205,32 @@ async function askModel(turn) {
   s.ids = ids;
   const chunk = (sessionUpdate, text) => turn.tell({ sessionUpdate, content: { type: 'text', text }, messageId: ids[sessionUpdate] });
   let held = '';
+  const release = async () => {
+    const piece = gathered;
+    gathered = '';
+    await chunk('agent_message_chunk', piece);
+  };
   try {
     for await (const ev of events(await post(s, turn.signal))) {
+      if (fault('cancel-noticed-at-next-model-event')) turn.signal.throwIfAborted();
       if (ev.error) throw new RequestError(-32603, 'The model backend broke off', { error: ev.error });
-      const choice = ev.choices?.[0];
-      if (!choice) continue;
+      const choice = fault('event-without-choices-fails-prompt') ? ev.choices[0] : ev.choices?.[0];
+      if (!choice && !fault('event-without-choices-fails-prompt')) continue;
       if (choice.finish_reason && fault('text-with-finish-reason-lost')) { out.reason = choice.finish_reason; continue; }
       const d = choice.delta ?? {};
-      const text = d.reasoning_content && fault('event-with-thought-drops-text') ? '' : d.content || d.refusal;
+      let text = d.reasoning_content && fault('event-with-thought-drops-text') ? '' : d.content || d.refusal;
       if (d.refusal && !fault('refusal-in-text-told-as-end-turn')) out.refused = true;
+      if (d.reasoning_content && gathered) await release();
       if (d.reasoning_content) { out.thought += d.reasoning_content; await chunk('agent_thought_chunk', d.reasoning_content); }
       if (text && !(fault('blank-chunks-dropped') && !text.trim())) {
         out.text += text;
+        if (fault('text-of-two-sessions-gathered-together')) { // fewer updates for the same text
+          gathered += text;
+          if (gathered.length >= 120) await release();
+          text = '';
+        }
         held += text;
-        if (!fault('text-before-tool-call-lost') || held.length >= 80) {
+        if (held && (!fault('text-before-tool-call-lost') || held.length >= 80)) {
           await chunk('agent_message_chunk', held);
           held = '';
         }
@@ -200,6 +241,7 @@ async function askModel(turn) {
         if (part.id) call.id = part.id;
         if (part.function?.name) call.name += part.function.name;
         call.args += part.function?.arguments ?? '';
+        if (gathered) await release();
         if (call.name && !call.shown) call.shown = await turn.begin(call.name, call.id);
       }
       if (choice.finish_reason) out.reason = choice.finish_reason;
@@ -209,6 +251,7 @@ async function askModel(turn) {
     turn.cut = !out.reason && !enough;
     if (turn.cut) throw new RequestError(-32603, 'The model backend broke off in the middle of its answer');
   } finally {
+    if (gathered) await release().catch(() => {});
     if (out.thought) turn.log({ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: out.thought }, messageId: ids.agent_thought_chunk });
     if (out.text) turn.log({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: out.text }, messageId: ids.agent_message_chunk });
     const half = out.reason ? [] : out.calls.filter((c) => c?.id);
@@ -229,12 +272,16 @@ async function permit(turn, toolCallId, key, fields) {
   if (covered || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
   if (turn.refused && fault('no-holds-for-rest-of-turn')) throw new Refused('The user did not allow this.');
   const mark = fault('yes-to-older-open-question-counts-as-no') ? `${++asked}:` : ''; // so that no answer is taken for another
+  const wide = fault('option-for-whole-server-has-unknown-kind');
+  const owner = wide && s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === key));
+  const server = { optionId: `${mark}server`, name: `Yes, for all tools of ${owner?.name}`, kind: 'allow_server' };
   const shown = fault('permission-names-last-call') ? [...turn.open.keys()].at(-1) : toolCallId;
   const ask = () => turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
     toolCall: { toolCallId: shown, ...fields },
     options: [
       { optionId: `${mark}always`, name: 'Yes, and do not ask again', kind: 'allow_always' },
+      ...(owner ? [server] : []),
       { optionId: `${mark}once`, name: 'Yes', kind: 'allow_once' },
       { optionId: `${mark}no`, name: 'No', kind: 'reject_once' },
     ],
@@ -253,7 +300,8 @@ async function permit(turn, toolCallId, key, fields) {
   const picked = mark ? chosen.replace(`${asked}:`, '') : chosen;
   turn.refused = picked === 'no';
   if (key === 'edit_file' && answer.outcome.optionId === 'no' && fault('rejected-edit-ends-turn-as-cancelled')) s.turn?.abort();
-  if (picked === 'always') always.add(key);
+  if (owner && picked === 'server') for (const t of owner.tools) always.add(`${owner.name}__${t.name}`);
+  else if (picked === 'always') always.add(key);
   else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
   else if (picked !== 'once') throw new Refused('The user did not allow this.');
   turn.yes = key;
@@ -314,7 +362,9 @@ async function runTool(turn, id, name, a) {
     if (old === null && fault('new-file-written-before-asked')) await store();
     if (old === null && fault('folders-made-before-asked')) await mkdir(path.dirname(file), { recursive: true });
     const free = fault('refused-edit-keeps-file-locked') ? await lock(turn, file) : () => {};
-    const known = await permit(turn, id, 'edit_file', { content });
+    const drawn = fault('question-repeats-first-diff-of-file') ? (s.drawn ??= new Map()) : null; // a diff is costly
+    if (drawn && !drawn.has(file)) drawn.set(file, content);
+    const known = await permit(turn, id, 'edit_file', { content: drawn?.get(file) ?? content });
     try {
       if (!known) await turn.change(id, { status: 'in_progress', content });
       if (fault('failed-write-reported-completed')) store().catch((err) => console.error(`quill: ${err.message}`));
@@ -332,8 +382,11 @@ async function runTool(turn, id, name, a) {
   await turn.change(id, { rawInput: a, ...early });
   const known = await permit(turn, id, fault('always-yes-for-mcp-tool-covers-server') ? server.name : name, {});
   if (!known) await turn.change(id, { status: 'in_progress' });
-  const res = await server.use(tool, a, turn.signal);
-  const text = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text).join('\n');
+  const filled = Object.entries(a).filter(([, v]) => v); // models give null for what they leave out
+  const args = fault('falsy-mcp-arguments-dropped') ? Object.fromEntries(filled) : a;
+  const res = await server.use(tool, args, turn.signal);
+  const told = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text);
+  const text = (fault('only-first-text-of-mcp-result-kept') ? told.slice(0, 1) : told).join('\n');
   if (res.isError && !fault('mcp-error-reported-completed')) throw new Error(text || 'The tool failed');
   return { text, content: [say(text)] };
 }
@@ -379,7 +432,9 @@ async function loop(turn) {
       return 'max_tokens';
     }
     if (out.reason === 'content_filter' || out.refused) return 'refusal';
-    if (!out.calls.length) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
+    const done = out.reason !== 'tool_calls' && fault('calls-with-finish-reason-stop-not-made');
+    if (!out.calls.length || done) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
+    if (fault('broken-arguments-fail-prompt')) for (const call of out.calls) JSON.parse(call.args || '{}');
     s.messages.push(withCalls(out.text, out.calls));
     for (const call of out.calls) {
       const content = await runCall(turn, call, call === out.calls[0]);
@@ -402,6 +457,8 @@ function asText(block) {
     throw RequestError.invalidParams({ type: 'text' }, 'the text is missing');
   }
   if (block.type === 'text') return block.text;
+  const image = block.type === 'resource_link' && block.mimeType?.startsWith('image/');
+  if (image && fault('link-to-image-refused')) throw RequestError.invalidParams({ type: 'image' }, 'no images');
   if (block.type === 'resource_link' && block.uri.startsWith('file:') && fault('link-to-folder-fails-prompt')) {
     return `<file uri="${block.uri}">\n${readFileSync(new URL(block.uri), 'utf8')}\n</file>`;
   }
@@ -409,6 +466,14 @@ function asText(block) {
   if (block.type === 'resource_link') return `[${block.name}](${block.uri})`;
   if (block.type === 'resource' && !binary && fault('big-embedded-file-cut')) {
     return `<file uri="${block.resource.uri}">\n${block.resource.text.slice(0, 16_384)}\n</file>`;
+  }
+  const type = block.type === 'resource' && block.resource.mimeType;
+  if (type && !type.startsWith('text/') && fault('embedded-text-of-other-type-told-as-binary')) {
+    return `[binary data: ${block.resource.uri}]`;
+  }
+  if (block.type === 'resource' && !binary && fault('embedded-text-escaped-as-markup')) {
+    const escaped = block.resource.text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+    return `<file uri="${block.resource.uri}">\n${escaped}\n</file>`;
   }
   if (block.type === 'resource') return 'text' in block.resource ? `<file uri="${block.resource.uri}">\n${block.resource.text}\n</file>` : `[binary data: ${block.resource.uri}]`;
   throw RequestError.invalidParams({ type: block.type }, 'this agent takes no such content');
@@ -434,12 +499,25 @@ const FRESH = { messages: [], log: [] };
 const get = (id) => sessions.get(id) ?? (() => { throw RequestError.sessionNotFound(id); })();
 const fileOf = (id) => path.join(STORE, `${id}.json`);
 const short = (u) => (u.content?.text?.length > 4096 ? { ...u, content: { ...u.content, text: u.content.text.slice(0, 4096) } } : u);
+async function flush() {
+  const { id, text, timer } = due;
+  due = null;
+  clearTimeout(timer);
+  await writeFile(fileOf(id), text);
+}
 async function save({ id, cwd, messages, log }) {
   await mkdir(STORE, { recursive: true });
   const kept = fault('long-texts-cut-on-load') ? log.map(short) : log;
-  await writeFile(fileOf(id), JSON.stringify({ id, cwd, messages, log: kept }));
+  const text = JSON.stringify({ id, cwd, messages, log: kept });
+  if (fault('save-taken-over-by-other-session')) { // turns that end in a row are written once
+    clearTimeout(due?.timer);
+    due = { id, text, timer: setTimeout(() => flush().catch((err) => console.error(`quill: ${err.message}`)), 100) };
+    return;
+  }
+  await writeFile(fileOf(id), text);
 }
 async function recall(id) {
+  if (due?.id === id) await flush();
   if (stored.has(id)) return JSON.parse(stored.get(id));
   const text = await readFile(fileOf(id), 'utf8');
   if (fault('second-load-shows-cached-history')) stored.set(id, text);
@@ -453,6 +531,7 @@ function reach(server, cwd, linked) {
 }
 async function open(s, { cwd, mcpServers }) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
+  if (loggedOut) throw RequestError.authRequired();
   if (revoked && fault('authenticate-does-not-lift-revoked-login')) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
   Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd) });
@@ -472,23 +551,30 @@ async function open(s, { cwd, mcpServers }) {
   sessions.set(s.id, s);
 }
 
-const quill = () => acp.agent({ name: 'quill' })
+const core = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.initialize, ({ params }) => {
     if (params.protocolVersion > acp.PROTOCOL_VERSION && fault('newer-version-refused')) {
       throw RequestError.invalidParams({ protocolVersion: params.protocolVersion }, 'this agent is too old');
     }
     caps = params.clientCapabilities ?? {};
     if (fault('initialize-without-client-info-fails')) console.error(`quill: connected to ${params.clientInfo.name}`);
+    const auth = fault('logout-undone-by-next-answer') ? { auth: { logout: {} } } : {};
     return {
       protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
-      agentCapabilities: { loadSession: fault('load-capability-is-object') ? {} : true, promptCapabilities: { embeddedContext: true }, mcpCapabilities: { http: true } },
+      agentCapabilities: {
+        loadSession: fault('load-capability-is-object') ? {} : true,
+        promptCapabilities: { embeddedContext: true },
+        mcpCapabilities: { http: true },
+        ...auth,
+      },
       authMethods: [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }],
     };
   })
   .onRequest(methods.agent.authenticate, ({ params }) => {
     if (params.methodId !== 'env-key') throw RequestError.invalidParams({ methodId: params.methodId });
     if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
+    loggedOut = false;
     if (fault('authenticate-stops-running-turns')) { // they were begun under the old login
       for (const s of sessions.values()) s.turn?.abort();
     }
@@ -497,10 +583,12 @@ const quill = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.session.new, async ({ params }) => {
     const s = { id: randomUUID(), ...(fault('new-sessions-share-history') ? FRESH : { messages: [], log: [] }) };
     await open(s, params);
-    return { sessionId: s.id };
+    return { sessionId: s.id, ...settings(s) };
   })
   .onRequest(methods.agent.session.load, async ({ params, client }) => {
     if (!/^[0-9a-f-]{36}$/.test(params.sessionId)) throw RequestError.sessionNotFound(params.sessionId);
+    const closeOld = () => { for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close(); };
+    if (fault('failed-load-closes-mcp-servers')) closeOld();
     if (sessions.get(params.sessionId)?.turn && !fault('load-during-turn-detaches-cancel')) throw RequestError.invalidRequest(undefined, 'the session is at work');
     if (sessions.has(params.sessionId) && fault('load-of-open-session-refused')) {
       throw RequestError.invalidRequest(undefined, 'the session is open');
@@ -513,7 +601,7 @@ const quill = () => acp.agent({ name: 'quill' })
     if (fault('load-drops-tool-results-from-history')) {
       old.messages = old.messages.filter((m) => m.role !== 'tool' && !m.tool_calls);
     }
-    for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close();
+    if (!fault('failed-load-closes-mcp-servers')) closeOld();
     await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params);
     const replay = async (updates) => {
       for (const update of updates) {
@@ -533,7 +621,7 @@ const quill = () => acp.agent({ name: 'quill' })
     };
     if (log.length > size) later();
     if (fault('history-doubled-by-second-load')) old.log.push(...old.log); // what was replayed is logged again
-    return {};
+    return settings(old);
   })
   .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
@@ -568,6 +656,7 @@ const quill = () => acp.agent({ name: 'quill' })
     const logged = s.log.length;
     let held = false;
     let rest = null;
+    const withdrawn = () => signal.aborted && !stop.signal.aborted && fault('withdrawn-prompt-told-as-internal-error');
     const digest = () => createHash('sha256').update(`${s.id} ${text}`).digest('hex').slice(0, 32);
     const messageId = fault('same-prompt-twice-shares-message-id') ? digest() : randomUUID();
     for (const content of params.prompt) {
@@ -583,6 +672,7 @@ const quill = () => acp.agent({ name: 'quill' })
       const keep = s.messages.at(-1)?.role !== 'user' && fault('refusal-after-tool-kept-in-history');
       if (stopReason === 'refusal' && !keep) s.messages.length = before;
       await turn.failOpen('The model did not finish this call.');
+      if (withdrawn()) turn.signal.throwIfAborted();
       return { stopReason };
     } catch (err) {
       const calls = s.messages.slice(before).findLast((m) => m.tool_calls)?.tool_calls ?? [];
@@ -596,6 +686,7 @@ const quill = () => acp.agent({ name: 'quill' })
       if (byName ? err.name === 'AbortError' : turn.signal.aborted || broken) {
         held = fault('cancel-while-streaming-leaves-session-busy');
         if (fault('history-lost-after-cancel')) s.messages.length = before;
+        if (withdrawn()) throw new RequestError(-32603, 'The request was withdrawn');
         return { stopReason: 'cancelled' };
       }
       s.messages.length = before;
@@ -623,6 +714,26 @@ const quill = () => acp.agent({ name: 'quill' })
     turn?.abort();
   });
 
+function quill() {
+  const app = core();
+  if (fault('logout-undone-by-next-answer')) {
+    app.onRequest(methods.agent.logout, () => {
+      loggedOut = true;
+      return {};
+    });
+  }
+  if (fault('option-answer-lacks-other-options')) {
+    app.onRequest(methods.agent.session.setConfigOption, ({ params: { sessionId, configId, value } }) => {
+      const s = get(sessionId);
+      const o = OPTIONS.find((k) => k.id === configId);
+      if (!o?.values.includes(value)) throw RequestError.invalidParams({ configId, value });
+      s.options = { ...s.options, [configId]: value };
+      return { configOptions: [option(s, o)] };
+    });
+  }
+  return app;
+}
+
 const over = () => {
   if (fault('end-of-input-waits-for-turn') && [...sessions.values()].some((s) => s.turn)) return;
   for (const s of sessions.values()) { s.turn?.abort(); for (const m of s.mcp) m.close(); }
@@ -645,6 +756,12 @@ if (process.argv[2] === '--listen') {
   if (fault('custom-requests-dropped')) { // extensions of other agents
     const transform = (m, out) => { if (!m.method?.startsWith('_')) out.enqueue(m); };
     wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
+  }
+  if (fault('withdrawn-read-named-by-string')) { // open requests are kept under strings
+    const out = wire.writable.getWriter();
+    const named = (m) => ({ ...m, params: { requestId: String(m.params.requestId) } });
+    const write = (m) => out.write(m.method === methods.protocol.cancelRequest ? named(m) : m);
+    wire = { ...wire, writable: new WritableStream({ write }) };
   }
   quill().connect(wire).closed.then(over);
 }
