@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,11 +37,14 @@ type session struct {
 	told, closed   bool
 	stop           context.CancelFunc
 	done           chan struct{}
-	owed           int            // cancels of turns that ran
-	ending         bool           // a close has been read
-	rest           chan struct{}  // closed when no turn runs
-	calls          int            // made in the session
-	noes           map[string]int // how often the user said "No"
+	owed           int               // cancels of turns that ran
+	ending         bool              // a close has been read
+	rest           chan struct{}     // closed when no turn runs
+	calls          int               // made in the session
+	noes           map[string]int    // how often the user said "No"
+	withdrawn      bool              // the client has taken the running prompt back
+	model          string            // that answers in the session
+	was            map[string]string // file -> its text before the session's changes
 }
 
 type gofer struct {
@@ -62,6 +66,7 @@ type gofer struct {
 	line     sync.Mutex              // one stream at a time
 	model    string                  // that the user has chosen
 	tools    []block                 // what the model may call
+	prompts  map[string]string       // session -> request id of its newest prompt
 }
 
 // tap reads the client's lines in their order, before the SDK spreads requests over goroutines: a prompt is
@@ -96,7 +101,7 @@ func (g *gofer) mark(line []byte) []byte {
 		g.check(m["params"])
 	}
 	if method == "$/cancel_request" {
-		g.withdrawn()
+		g.withdrawn(m["params"])
 	}
 	if strings.HasPrefix(method, "_") && fault("custom-request-never-answered") {
 		return []byte("\n") // there are none that this agent knows
@@ -104,6 +109,11 @@ func (g *gofer) mark(line []byte) []byte {
 	var p map[string]json.RawMessage
 	var sid string
 	if json.Unmarshal(m["params"], &p) != nil || json.Unmarshal(p["sessionId"], &sid) != nil {
+		return line
+	}
+	var flat map[string]string
+	if method == acp.AgentMethodSessionCancel && fault("cancel-with-meta-not-heard") &&
+		json.Unmarshal(m["params"], &flat) != nil {
 		return line
 	}
 	g.mu.Lock()
@@ -125,6 +135,9 @@ func (g *gofer) mark(line []byte) []byte {
 		}
 	case acp.AgentMethodSessionPrompt:
 		g.newest = sid
+		if s := g.sessions[sid]; s != nil && s.done == nil {
+			g.prompts[sid] = string(m["id"])
+		}
 		if p["_meta"] != nil && fault("prompt-with-meta-cancelled-after-earlier-cancel") {
 			return line // what the client says there is its own
 		}
@@ -139,11 +152,32 @@ func (g *gofer) mark(line []byte) []byte {
 }
 
 // withdrawn stops the turn whose request the client has taken back.
-func (g *gofer) withdrawn() {
+func (g *gofer) withdrawn(params json.RawMessage) {
+	var p struct {
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	_ = json.Unmarshal(params, &p)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if s := g.sessions[g.newest]; s != nil && s.stop != nil && fault("late-cancel-request-stops-running-turn") {
 		s.stop()
+	}
+	for id, s := range g.sessions {
+		if s.stop != nil && g.prompts[id] == string(p.RequestID) && fault("withdrawn-prompt-never-answered") {
+			s.withdrawn = true
+			s.stop()
+		}
+	}
+}
+
+// reply lets a prompt be answered, unless nobody waits for it any more.
+func (g *gofer) reply(s *session) {
+	g.mu.Lock()
+	gone := s.withdrawn
+	s.withdrawn = false
+	g.mu.Unlock()
+	if gone {
+		select {}
 	}
 }
 
@@ -163,17 +197,33 @@ func renumber(m map[string]json.RawMessage) {
 	}
 }
 
-// check looks for a capability of the client that says neither yes nor no.
+// check looks for a capability of the client that says neither yes nor no, or that is none.
 func (g *gofer) check(params json.RawMessage) {
 	var p struct {
 		ClientCapabilities map[string]any `json:"clientCapabilities"`
 	}
-	if json.Unmarshal(params, &p) != nil || !fault("null-capability-refused") {
+	if json.Unmarshal(params, &p) != nil {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.wrong = unset(p.ClientCapabilities)
+	switch {
+	case fault("null-capability-refused"):
+		g.wrong = unset(p.ClientCapabilities)
+	case fault("unknown-capability-refused"):
+		g.wrong = unknown(p.ClientCapabilities)
+	}
+}
+
+// unknown returns the name of a key that no client of this version has.
+func unknown(of map[string]any) string {
+	known := []string{"_meta", "auth", "elicitation", "fs", "nes", "positionEncodings", "terminal"}
+	for name := range of {
+		if !slices.Contains(known, name) {
+			return name
+		}
+	}
+	return ""
 }
 
 // unset returns the name of a key without a value.
@@ -226,6 +276,9 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 
 // logins lists how the user can log in.
 func logins(c acp.ClientCapabilities) []acp.AuthMethod {
+	if fault("authenticate-closes-open-sessions") {
+		return []acp.AuthMethod{{Agent: &acp.AuthMethodAgent{Id: "key", Name: "Key from the environment"}}}
+	}
 	if !(c.Terminal || c.Auth.Terminal) || !fault("terminal-login-offered-for-terminals") {
 		return []acp.AuthMethod{}
 	}
@@ -240,7 +293,8 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}),
-		updated: time.Now(), asked: map[string]bool{}, rest: make(chan struct{}), noes: map[string]int{}}
+		updated: time.Now(), asked: map[string]bool{}, rest: make(chan struct{}), noes: map[string]int{},
+		model: models()[0], was: map[string]string{}}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
 	if fault("sessions-of-same-second-share-id") {
 		s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().Unix())
@@ -266,7 +320,7 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 		(&turn{g: g, s: s}).commands()
 	}
 	go s.connect(p.McpServers) // the first prompt waits for it
-	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id), ConfigOptions: g.options()}, nil
+	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id), ConfigOptions: g.options(s)}, nil
 }
 
 func (s *session) connect(servers []acp.McpServer) {
@@ -303,8 +357,22 @@ func (g *gofer) tidy() {
 	}
 }
 
+// place is the folder of a session in the list.
+func (s *session) place() string {
+	if !fault("filter-misses-session-behind-link") {
+		return s.cwd
+	}
+	if real, err := filepath.EvalSymlinks(s.cwd); err == nil {
+		return real
+	}
+	return s.cwd
+}
+
 func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.ListSessionsResponse, error) {
 	const page = 25
+	if fault("listing-waits-for-turns") {
+		g.settle() // titles and times still change
+	}
 	from := 0
 	if p.Cursor != nil {
 		raw, err := base64.RawURLEncoding.DecodeString(*p.Cursor)
@@ -319,12 +387,12 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	for _, s := range g.sessions {
 		all := p.Cwd == nil || p.Cursor != nil && fault("list-filter-lost-on-later-pages")
 		all = all || strings.HasPrefix(s.cwd, filepath.Clean(*p.Cwd)) && fault("list-filter-takes-folders-that-begin-alike")
-		if s.title != "" && (all || filepath.Clean(*p.Cwd) == s.cwd) {
+		if s.title != "" && (all || filepath.Clean(*p.Cwd) == s.place()) {
 			if fault("listing-renews-updated-at") {
 				s.updated = time.Now() // the user has seen it
 			}
 			updated := s.updated.UTC().Format(time.RFC3339)
-			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.cwd,
+			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.place(),
 				Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(updated)})
 		}
 	}
@@ -387,7 +455,15 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 // Cancel has been dealt with by tap.
 func (g *gofer) Cancel(context.Context, acp.CancelNotification) error { return nil }
 
-func (g *gofer) Authenticate(context.Context, acp.AuthenticateRequest) (acp.AuthenticateResponse, error) {
+func (g *gofer) Authenticate(_ context.Context, p acp.AuthenticateRequest) (acp.AuthenticateResponse, error) {
+	if p.MethodId == "key" && fault("authenticate-closes-open-sessions") {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for _, s := range g.sessions {
+			s.closed = true // they may be another user's
+		}
+		return acp.AuthenticateResponse{}, nil
+	}
 	return acp.AuthenticateResponse{}, acp.NewInvalidParams("this agent has no auth methods")
 }
 func (g *gofer) ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
@@ -397,16 +473,25 @@ func (g *gofer) ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.Re
 // models lists what the user can choose from.
 func models() []string { return []string{env("GOFER_MODEL", "claude-sonnet-4-5"), "claude-opus-4-5"} }
 
+// optional reports whether the user can choose the model.
+func optional() bool {
+	return fault("option-of-one-session-set-for-all") || fault("fallback-model-not-told")
+}
+
 // options offers the choice of the model.
-func (g *gofer) options() []acp.SessionConfigOption {
-	if !fault("option-of-one-session-set-for-all") {
+func (g *gofer) options(s *session) []acp.SessionConfigOption {
+	current := g.model
+	if !optional() {
 		return nil
+	}
+	if fault("fallback-model-not-told") {
+		current = s.model
 	}
 	var list acp.SessionConfigSelectOptionsUngrouped
 	for _, m := range models() {
 		list = append(list, acp.SessionConfigSelectOption{Name: m, Value: acp.SessionConfigValueId(m)})
 	}
-	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(g.model),
+	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(current),
 		acp.SessionConfigSelectOptions{Ungrouped: &list})
 	o.Select.Id, o.Select.Name = "model", "Model"
 	return []acp.SessionConfigOption{o}
@@ -419,15 +504,18 @@ func (g *gofer) SetSessionConfigOption(
 	defer g.mu.Unlock()
 	v, none := p.ValueId, acp.SetSessionConfigOptionResponse{}
 	switch {
-	case g.options() == nil:
+	case !optional():
 		return none, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)
 	case v == nil || v.ConfigId != "model" || !slices.Contains(models(), string(v.Value)):
 		return none, acp.NewInvalidParams("there is no such option, or it has no such value")
 	case g.sessions[string(v.SessionId)] == nil:
 		return none, notFound(v.SessionId)
 	}
-	g.model = string(v.Value)
-	return acp.SetSessionConfigOptionResponse{ConfigOptions: g.options()}, nil
+	s := g.sessions[string(v.SessionId)]
+	if s.model = string(v.Value); !fault("fallback-model-not-told") {
+		g.model = s.model
+	}
+	return acp.SetSessionConfigOptionResponse{ConfigOptions: g.options(s)}, nil
 }
 func (g *gofer) SetSessionMode(_ context.Context, p acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
 	g.mu.Lock()
@@ -472,6 +560,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	case s == nil || s.closed:
 		g.mu.Unlock()
 		return acp.PromptResponse{}, notFound(p.SessionId)
+	case s.done != nil && fault("prompt-during-turn-answered-without-effect"):
+		g.mu.Unlock()
+		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	case s.done != nil:
 		g.mu.Unlock()
 		return acp.PromptResponse{}, acp.NewInvalidRequest("a turn is already running in this session")
@@ -493,6 +584,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	}
 	g.mu.Unlock()
 	failed := false
+	defer g.reply(s)
 	defer func() {
 		g.mu.Lock()
 		close(s.done)
@@ -516,6 +608,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
 	if isReset(strings.TrimSpace(words)) && alone {
 		s.history = nil
+		t.forget()
 		t.untitle()
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
@@ -566,6 +659,17 @@ func (t *turn) noCommand(words string) bool {
 	return true
 }
 
+// forget lets the idle sessions of the same folder begin anew as well.
+func (t *turn) forget() {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	for _, other := range t.g.sessions {
+		if other.cwd == t.s.cwd && other.done == nil && fault("reset-forgets-sessions-of-folder") {
+			other.history = nil
+		}
+	}
+}
+
 // untitle lets the next prompt name the session anew.
 func (t *turn) untitle() {
 	if !fault("reset-takes-session-off-list") {
@@ -609,6 +713,9 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 			reason = acp.StopReasonEndTurn
 		}
 		t.endCalls()
+		if before == 0 && fault("session-cancelled-in-first-turn-closed") {
+			t.drop()
+		}
 		if fault("cancelled-turn-forgets-answers") {
 			t.s.answers = map[string]bool{} // the user has thought better of it
 		}
@@ -635,6 +742,13 @@ func (t *turn) kept(before int, err error) int {
 		return len(t.s.history) - 1 // what was sent to no avail
 	}
 	return before
+}
+
+// drop gives a session up in which nothing was done.
+func (t *turn) drop() {
+	t.g.mu.Lock()
+	t.s.closed = true
+	t.g.mu.Unlock()
 }
 
 // endCalls gives the calls of a cancelled turn their last status.
@@ -672,8 +786,11 @@ func (g *gofer) settle() {
 
 func main() {
 	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{},
-		decided: map[acp.ToolCallId]bool{}, model: models()[0]}
+		decided: map[acp.ToolCallId]bool{}, model: models()[0], prompts: map[string]string{}}
 	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
+	if fault("odd-message-reported-on-stdout") {
+		g.conn.SetLogger(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	}
 	<-g.conn.Done()
 	if fault("end-of-input-waits-for-turn") {
 		g.settle()

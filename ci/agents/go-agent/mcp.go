@@ -188,6 +188,9 @@ func (s *mcpServer) use(ctx context.Context, name string, input map[string]any) 
 	for _, c := range res.Content {
 		parts = append(parts, c.Text)
 	}
+	if len(parts) > 1 && fault("later-parts-of-mcp-result-lost") {
+		parts = parts[:1]
+	}
 	return strings.Join(parts, "\n"), !res.IsError || fault("mcp-tools-own-error-completed")
 }
 

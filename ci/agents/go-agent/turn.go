@@ -20,6 +20,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -53,6 +54,7 @@ type turn struct {
 	barred bool             // the newest call was declined by an earlier "Never"
 	ended  []acp.ToolCallId // calls that succeeded
 	pause  time.Duration    // how long the model server wants to be left alone
+	first  *call            // of the newest answer
 }
 
 // question is one that the user has not answered yet.
@@ -65,6 +67,7 @@ type call struct {
 	id    acp.ToolCallId
 	use   block
 	name  string
+	title string
 	input map[string]any
 	asked bool // the user had a question about it
 }
@@ -140,15 +143,19 @@ func (t *turn) linked(prompt []acp.ContentBlock) (out []block) {
 
 // opened reads the files that the prompt links to, with what is not saved yet.
 func (t *turn) opened(prompt []acp.ContentBlock) (out []block) {
+	ctx, reading := t.ctx, t.g.files && fault("link-read-though-only-writing-offered")
+	if t.g.reads && fault("cancel-while-link-is-read-not-heard") {
+		ctx, reading = context.Background(), true
+	}
 	for _, b := range prompt {
-		if b.ResourceLink == nil || !t.g.files || !fault("link-read-though-only-writing-offered") {
+		if b.ResourceLink == nil || !reading {
 			continue
 		}
 		u, err := url.Parse(b.ResourceLink.Uri)
 		if err != nil || u.Scheme != "file" || !filepath.IsAbs(u.Path) {
 			continue
 		}
-		res, err := t.g.conn.ReadTextFile(t.ctx, acp.ReadTextFileRequest{SessionId: acp.SessionId(t.s.id), Path: u.Path})
+		res, err := t.g.conn.ReadTextFile(ctx, acp.ReadTextFileRequest{SessionId: acp.SessionId(t.s.id), Path: u.Path})
 		if err == nil && strings.TrimSpace(res.Content) != "" {
 			out = append(out, block{"type": "text", "text": b.ResourceLink.Uri + ":\n" + res.Content})
 		}
@@ -190,6 +197,15 @@ func embedded(b acp.ContentBlock) bool {
 		fault("embedded-file-of-bytes-refused")
 }
 
+// address is what the model is told of where a link leads.
+func address(uri string) string {
+	file, _, _ := strings.Cut(uri, "#")
+	if fault("fragment-of-link-not-told") {
+		return file
+	}
+	return uri
+}
+
 func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	links := map[string]bool{}
 	for _, b := range prompt {
@@ -207,7 +223,7 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 			return nil, "", acp.NewInvalidParams("a link that is not to a file: " + b.ResourceLink.Uri)
 		case b.ResourceLink != nil:
 			links[b.ResourceLink.Name] = true
-			out = append(out, text(fmt.Sprintf("See %s (%s).", b.ResourceLink.Uri, b.ResourceLink.Name))...)
+			out = append(out, text(fmt.Sprintf("See %s (%s).", address(b.ResourceLink.Uri), b.ResourceLink.Name))...)
 		case unusual(b.Image):
 			return nil, "", acp.NewInvalidParams("an image of a kind that this agent does not take: " + b.Image.MimeType)
 		case b.Image != nil:
@@ -419,7 +435,22 @@ func (t *turn) tools() []block {
 func (t *turn) model() string {
 	t.g.mu.Lock()
 	defer t.g.mu.Unlock()
+	if fault("fallback-model-not-told") {
+		return t.s.model
+	}
 	return t.g.model
+}
+
+// fallBack takes the other model for the rest of the session.
+func (t *turn) fallBack() {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	all := models()
+	if t.s.model == all[0] {
+		t.s.model = all[1]
+	} else {
+		t.s.model = all[0]
+	}
 }
 
 // patience is how long a server that has too much to do asks to be left alone.
@@ -447,6 +478,11 @@ func (t *turn) reply() (content []block, reason string, err error) {
 	if err != nil && t.pause > 0 && fault("cancel-while-waiting-to-ask-again-not-heard") {
 		time.Sleep(t.pause)
 		t.pause = 0
+		content, reason, err = t.ask()
+	}
+	if err != nil && t.pause > 0 && t.ctx.Err() == nil && fault("fallback-model-not-told") {
+		t.pause = 0
+		t.fallBack()
 		content, reason, err = t.ask()
 	}
 	return content, reason, err
@@ -518,6 +554,8 @@ type answer struct {
 	held string // text that waits for the next update
 	sent time.Time
 	last string // the piece before
+
+	thought bool // the piece before was one of a thought
 }
 
 // delta is a piece of a block, or the reason for the end.
@@ -551,7 +589,7 @@ func (a *answer) event(data []byte) error {
 		some := a.partial != "" || fault("call-without-arguments-dropped")
 		if b := a.content[len(a.content)-1]; b["type"] == "tool_use" && some {
 			var input map[string]any
-			if json.Unmarshal([]byte(a.partial), &input) != nil {
+			if json.Unmarshal([]byte(a.partial), &input) != nil && !mended(a.partial, &input) {
 				a.content = a.content[:len(a.content)-1] // cut short by the token limit
 			} else {
 				b["input"] = input
@@ -576,6 +614,11 @@ func (a *answer) event(data []byte) error {
 		return broken("The model backend failed", ev.Error)
 	}
 	return nil
+}
+
+// mended ends arguments that break off in a text.
+func mended(partial string, input *map[string]any) bool {
+	return fault("call-cut-by-limit-mended") && json.Unmarshal([]byte(partial+`"}`), input) == nil
 }
 
 // again sends the text before a call as a whole, in case that a piece of it was lost.
@@ -649,8 +692,9 @@ func (a *answer) piece(b block, d delta) {
 		if d.Text = plain(d.Text); d.Text == "" && fault("words-in-angle-brackets-not-told") {
 			return
 		}
-		a.turn.tell(acp.UpdateAgentMessageText(d.Text))
+		a.turn.tell(a.said(d.Text))
 	case "thinking_delta":
+		a.thought = true
 		b["thinking"] = fmt.Sprint(b["thinking"], d.Thinking)
 		if fault("thoughts-shown-as-message") {
 			a.turn.tell(acp.UpdateAgentMessageText(d.Thinking))
@@ -662,6 +706,16 @@ func (a *answer) piece(b block, d delta) {
 	case "input_json_delta":
 		a.partial += d.Partial
 	}
+}
+
+// said is how a piece of text is told.
+func (a *answer) said(piece string) acp.SessionUpdate {
+	thought := a.thought
+	a.thought = false
+	if thought && fault("text-after-thought-told-as-thought") {
+		return acp.UpdateAgentThoughtText(piece)
+	}
+	return acp.UpdateAgentMessageText(piece)
 }
 
 // kinds are the programs whose work has a name of its own.
@@ -695,6 +749,44 @@ func (t *turn) files(line string) (files []acp.ToolCallLocation) {
 	return files
 }
 
+// texts reads the text files that a command names.
+func (t *turn) texts(line string) map[string]string {
+	texts := map[string]string{}
+	if !fault("diff-has-old-text-of-first-change") {
+		return texts
+	}
+	for _, word := range strings.Fields(line) {
+		path := filepath.Clean(word)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(t.folder(), word)
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
+			continue
+		}
+		if raw, err := os.ReadFile(path); err == nil && utf8.Valid(raw) {
+			texts[path] = string(raw)
+		}
+	}
+	return texts
+}
+
+// changes shows what a command has done to the files that were there before it.
+func (t *turn) changes(line string, before map[string]string) (diffs []acp.ToolCallContent) {
+	after := t.texts(line)
+	for path, old := range before {
+		now, is := after[path]
+		if !is || now == old {
+			continue
+		}
+		if _, known := t.s.was[path]; !known {
+			t.s.was[path] = old
+		}
+		diffs = append(diffs, acp.ToolDiffContent(path, now, t.s.was[path]))
+	}
+	return diffs
+}
+
 // failed is the status of a call that did not succeed.
 func (t *turn) failed() acp.ToolCallStatus {
 	if t.ctx.Err() != nil && fault("stopped-call-told-as-cancelled") {
@@ -705,7 +797,7 @@ func (t *turn) failed() acp.ToolCallStatus {
 
 // runAll announces all calls of one answer at once and then runs them one by one.
 func (t *turn) runAll(calls []*call) (results []block, declined bool) {
-	t.once = map[string]bool{}
+	t.once, t.first = map[string]bool{}, calls[0]
 	for _, c := range calls {
 		t.g.mu.Lock()
 		t.g.calls++
@@ -726,6 +818,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		if line, ok := c.input["command_line"].(string); ok && c.name == "run_command" {
 			title, kind, files = "$ "+line, kindOf(line), t.files(line)
 		}
+		c.title = title
 		if !t.offers(c.name) && fault("call-of-unknown-tool-not-announced") {
 			continue
 		}
@@ -860,12 +953,13 @@ func (t *turn) begins(c *call, more ...acp.ToolCallUpdateOpt) {
 	}
 }
 
-func (t *turn) completed(c *call, out string) {
+func (t *turn) completed(c *call, out string, diffs ...acp.ToolCallContent) {
 	if out == "" && fault("call-without-output-never-completed") {
 		return // nothing to show
 	}
 	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
-		acp.WithUpdateContent(shown(t.lastPiece(c, out))), acp.WithUpdateRawOutput(map[string]any{"output": out})))
+		acp.WithUpdateContent(append(shown(t.lastPiece(c, out)), diffs...)),
+		acp.WithUpdateRawOutput(map[string]any{"output": out})))
 }
 
 // lastPiece tells a long output in pieces, and returns the last of them.
@@ -949,6 +1043,14 @@ func (t *turn) decided(id acp.ToolCallId) (yes, is bool) {
 	return yes, is && fault("answer-about-call-serves-other-session")
 }
 
+// face is what the user sees of a call in the question about it.
+func (t *turn) face(c *call, title string) (string, map[string]any) {
+	if fault("question-shows-first-call-of-answer") {
+		return t.first.title, t.first.input
+	}
+	return title, c.input
+}
+
 func (t *turn) allowed(c *call, title, sort string) bool {
 	key, never := sort, acp.PermissionOptionId("N")
 	if fault("always-for-one-program-covers-all") {
@@ -975,10 +1077,11 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 		sid = t.g.newest
 		t.g.mu.Unlock()
 	}
+	head, input := t.face(c, title)
 	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
 	res, err := t.g.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
 		SessionId: acp.SessionId(sid),
-		ToolCall: acp.ToolCallUpdate{ToolCallId: id, Title: acp.Ptr(title), RawInput: c.input,
+		ToolCall: acp.ToolCallUpdate{ToolCallId: id, Title: acp.Ptr(head), RawInput: input,
 			Status: acp.Ptr(acp.ToolCallStatusPending)},
 		Options: []acp.PermissionOption{
 			{OptionId: "n", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
@@ -1086,6 +1189,7 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 			<-killed
 		}
 	}()
+	early := t.glance(sid, term.TerminalId)
 	wait := acp.WaitForTerminalExitRequest{SessionId: sid, TerminalId: term.TerminalId}
 	exit, err := t.g.conn.WaitForTerminalExit(bg, wait)
 	if err != nil {
@@ -1098,6 +1202,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if err != nil {
 		return "The output could not be read: " + err.Error(), false
 	}
+	if early != "" {
+		res.Output = early
+	}
 	t.spent += len(line) + len(res.Output)
 	failed := exit.ExitCode == nil || *exit.ExitCode != 0
 	if exit.ExitCode == nil && fault("command-ended-by-signal-in-terminal-completed") {
@@ -1106,8 +1213,12 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if t.ctx.Err() != nil || failed && !fault("nonzero-exit-in-terminal-completed") {
 		return fmt.Sprintf("%s\n(the command failed)", res.Output), false
 	}
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
-		acp.WithUpdateRawOutput(map[string]any{"exitCode": 0})))
+	last := []acp.ToolCallUpdateOpt{acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
+		acp.WithUpdateRawOutput(map[string]any{"exitCode": 0})}
+	if fault("exit-code-replaces-terminal") {
+		last = append(last, acp.WithUpdateContent(shown("Exit code 0")))
+	}
+	t.tell(acp.UpdateToolCall(c.id, last...))
 	if late {
 		release()
 	}
@@ -1116,6 +1227,25 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 		t.tell(acp.UpdateToolCall(c.id, view))
 	}
 	return res.Output, true
+}
+
+// glance looks for a moment whether a command that still runs has written something.
+func (t *turn) glance(sid acp.SessionId, term string) string {
+	if !fault("output-seen-early-taken-for-whole") {
+		return ""
+	}
+	for n := 0; n < 5 && t.ctx.Err() == nil; n++ {
+		res, err := t.g.conn.TerminalOutput(context.Background(),
+			acp.TerminalOutputRequest{SessionId: sid, TerminalId: term})
+		if err != nil || res.ExitStatus != nil || res.Output != "" {
+			return res.Output
+		}
+		select {
+		case <-t.ctx.Done():
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	return ""
 }
 
 // output runs a command and returns what it wrote.
@@ -1179,6 +1309,7 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	if !fault("cancelled-command-leaves-children") {
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
+	before := t.texts(line)
 	raw, err := soon(cmd, leave)
 	if err == errBehind {
 		return err.Error(), true
@@ -1190,6 +1321,6 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	if err != nil {
 		return fmt.Sprintf("%s\n(%v)", out, err), false
 	}
-	t.completed(c, out)
+	t.completed(c, out, t.changes(line, before)...)
 	return out, true
 }
