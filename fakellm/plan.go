@@ -205,7 +205,7 @@ func (p *planner) textStep(st *Step) {
 		return
 	}
 	fresh := p.in
-	if st.Part {
+	if st.Part && (p.r.wire == OpenAIResponses || strings.TrimSpace(strings.Join(st.Chunks, "")) != "") {
 		p.close()
 	}
 	b := p.enter(st.Kind)

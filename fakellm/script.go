@@ -133,7 +133,8 @@ type Step struct {
 	Chunks []string
 	// Late makes a text arrive only at the end: no chunk contains it, but the last event that can contain it does.
 	Late bool
-	// Part makes a text begin a new part of the message, in formats whose messages have parts.
+	// Part makes a text begin a new part of the message, in formats whose messages have parts. White space alone is a
+	// part only in OpenAI's Responses format; the other formats refuse it in the next request.
 	Part bool
 	// Tool is the name of a neutral tool or of one of the agent's tools.
 	Tool string

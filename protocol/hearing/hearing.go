@@ -23,7 +23,8 @@ const Remembered = 64 << 10
 type reply struct {
 	seq, ended int    // Seqs of the request and of the end of the reply; ended is 0 while the reply runs
 	place      string // place of the request in the conversation; a repeated request has the same place
-	text       strings.Builder
+	text       strings.Builder // as returned by Bare
+	raw        strings.Builder // text with its white space
 	thought    strings.Builder
 	tools      bool // the reply has a tool call
 	broken     bool // a fault ended the reply, or the agent hung up
@@ -39,6 +40,10 @@ type Turn struct {
 	byN       map[int64]*reply
 	pieces    []string        // chunks of messages, as returned by Bare
 	ids       []string        // ids of the messages of these chunks; "" without an id
+	raw       strings.Builder // the same chunks with their white space, and a line end between two messages
+	id        string          // id of the last chunk in raw
+	apart     bool            // something else came after the last chunk in raw
+	replaced  bool            // raw has chunks that a complete message replaced
 	late      []string        // those chunks that came after a cancel
 	elsewhere strings.Builder // text in thoughts and tool calls, as returned by Bare
 	thoughts  strings.Builder // text in thoughts, as returned by Bare
@@ -86,6 +91,11 @@ func (t *Turn) Remembers(e transcript.Entry) bool {
 
 // Show records a chunk of the message with the given id. late says that the chunk came after a cancel.
 func (t *Turn) Show(piece, id string, late bool) {
+	if t.apart || id != t.id {
+		t.raw.WriteByte('\n')
+	}
+	t.id, t.apart = id, false
+	t.raw.WriteString(piece)
 	text := Bare(piece)
 	if text == "" {
 		return
@@ -102,7 +112,7 @@ func (t *Turn) ShowWhole(message, id string, late bool) {
 		t.Show(message, id, late)
 		return
 	}
-	t.pieces[at] = Bare(message)
+	t.pieces[at], t.replaced = Bare(message), true
 	for i := len(t.ids) - 1; i >= at; i-- {
 		if t.ids[i] == id && (i > at || t.pieces[i] == "") {
 			t.pieces, t.ids = slices.Delete(t.pieces, i, i+1), slices.Delete(t.ids, i, i+1)
@@ -117,7 +127,10 @@ func (t *Turn) Think(piece string) {
 }
 
 // Mention records a text outside of messages that may contain the model's text, such as the title of a tool call.
-func (t *Turn) Mention(text string) { t.elsewhere.WriteString(Bare(text)) }
+func (t *Turn) Mention(text string) {
+	t.elsewhere.WriteString(Bare(text))
+	t.apart = true
+}
 
 // say records the text in one entry of a reply. It marks the reply as foreign if the text has tags, which may enclose
 // thoughts, or secrets, which the agent must not show unchanged.
@@ -126,6 +139,7 @@ func (x *reply) say(e transcript.Entry, body wire.Value) {
 	switch says := body.Get("says").Str(); says {
 	case "text":
 		x.text.WriteString(Bare(text))
+		x.raw.WriteString(text)
 		x.foreign = x.foreign || len(e.Redacted) > 0 || strings.Contains(text, "<") || strings.Contains(text, "REDACTED")
 	case "tool":
 		x.tools = true
@@ -176,10 +190,12 @@ const (
 // Fault is a way in which the agent shows the model's text wrongly.
 type Fault int
 
-// Missing: the text did not come, or was changed. Disordered: it came in another order. Doubled: it came more than
-// once. Other: it came as a thought instead of a message, or vice versa.
+// Missing: the text did not come, or was changed. Joined: it came without the white space between two words.
+// Disordered: it came in another order. Doubled: it came more than once. Other: it came as a thought instead of a
+// message, or vice versa.
 const (
 	Missing Fault = iota
+	Joined
 	Disordered
 	Doubled
 	Other
@@ -220,7 +236,40 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 		}
 	}
 	t.judgeRest(shown, rest, report)
+	if at := t.joined(owed); at != "" {
+		report(Joined, owed[len(owed)-1], "The agent left out the white space at %q in the model's text.", clip(at))
+	}
 }
+
+// joined returns the model's text around the first white space that the agent left out between two words. It returns
+// "" if there is none, or if the agent showed more or less than the text of the replies.
+func (t *Turn) joined(owed []*reply) string {
+	said := []rune(strings.Join(lists.Map(owed, func(x *reply) string { return x.raw.String() }), "\n"))
+	shown := []rune(t.raw.String())
+	if t.replaced || Bare(string(said)) != Bare(string(shown)) {
+		return ""
+	}
+	within := false // a word was read, so that white space parts it from the next
+	for i, j := 0, 0; ; i, j = i+1, j+1 {
+		i0, j0 := i, j
+		for i < len(said) && blank(said[i]) {
+			i++
+		}
+		for j < len(shown) && blank(shown[j]) {
+			j++
+		}
+		if i == len(said) || j == len(shown) {
+			return ""
+		}
+		if within && j == j0 && slices.ContainsFunc(said[i0:i], unicode.IsSpace) {
+			return string(said[max(i0-around, 0):min(i+around, len(said))])
+		}
+		within = true
+	}
+}
+
+// around is how many characters of a text are quoted before and after a place in it.
+const around = 12
 
 // judgeRest judges rest, the shown text that remains after the text of the replies in shown was removed.
 func (t *Turn) judgeRest(shown []*reply, rest []string,
@@ -340,12 +389,15 @@ func sameLetters(a, b string) bool {
 // Bare returns a text without white space and invisible characters.
 func Bare(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
+		if blank(r) {
 			return -1
 		}
 		return r
 	}, text)
 }
+
+// blank reports whether a character is white space or invisible.
+func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
 
 var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
 

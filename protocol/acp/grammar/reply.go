@@ -93,7 +93,7 @@ func (w *writer) inOne(r reply) reply {
 
 // endings has the ways in which a model turn ends, for Pairs.
 var endings = []string{"plain", "length", "length after calls", "refusal", "refusal in words", "thinking only at first",
-	"several texts", "late text", "failure"}
+	"several texts", "text in parts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
 // mostly an element of endings.
@@ -104,7 +104,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 			weighted[string]{1, "refusal in words", false},
 			weighted[string]{1, "length after calls", !w.has("tools")},
 			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
-			weighted[string]{1, "late text", false})
+			weighted[string]{1, "text in parts", false}, weighted[string]{1, "late text", false})
 	}
 	if w.has("failures") && !w.off("r") {
 		list = append(list, weighted[string]{2, "failure", false})
@@ -128,6 +128,11 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		how = "thought " + quiet
 	case "several texts":
 		begun = append(begun, w.says("text"), w.says("thinking"), w.says("text"))
+	case "text in parts":
+		begun = append(begun, fakellm.NewText("text", w.text()))
+		for _, part := range []string{pick(w.r, []string{" ", "\n\n"}), w.text()} {
+			begun = append(begun, fakellm.NewStep("text", string(marshal(part)), "part: true"))
+		}
 	case "late text":
 		late := fakellm.NewText("text", w.text())
 		late.Text += "\nlate: true"

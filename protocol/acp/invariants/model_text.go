@@ -11,7 +11,7 @@ import (
 )
 
 // modelText checks that the model's text in a turn reaches the editor in that turn, complete, once and in order. An
-// agent may cut the text anywhere, change its white space and add text of its own.
+// agent may cut the text anywhere, change white space between words and add text of its own.
 func modelText(w *watch) {
 	turns := map[*turn]*hearing.Turn{}
 	w.On(func(ev *event) {
@@ -74,9 +74,9 @@ func heard(w *watch, ev *event, h *hearing.Turn) {
 	if t.stopped() {
 		judge = h.JudgeCut
 	}
-	w.Saw("missing", "order", "twice", "kind")
-	points := [...]string{hearing.Missing: "missing", hearing.Disordered: "order", hearing.Doubled: "twice",
-		hearing.Other: "kind"}
+	w.Saw("missing", "joined", "order", "twice", "kind")
+	points := [...]string{hearing.Missing: "missing", hearing.Joined: "joined", hearing.Disordered: "order",
+		hearing.Doubled: "twice", hearing.Other: "kind"}
 	judge(func(what hearing.Fault, request int, format string, args ...any) {
 		w.find(points[what], ev, "", []int{request}, format, args...)
 	})
