@@ -10,7 +10,8 @@ import (
 
 // modelStop checks that a turn ends for the same reason as the model's last reply. Earlier replies do not count,
 // because an agent may ask the model again. A turn that ends with max_tokens after a complete reply breaks only a
-// lint: the agent may have used up a budget that it set itself.
+// lint: the agent may have used up a budget that it set itself. A turn must not fail after a complete reply, unless the
+// editor refused a request of the agent: a tool that fails is shown as failed, and the turn goes on.
 func modelStop(w *watch) {
 	turns, main := map[*turn]*lastReply{}, map[int64]bool{} // main has the numbers of the requests of the conversation
 	w.On(func(ev *event) {
@@ -23,6 +24,11 @@ func modelStop(w *watch) {
 			x.told = true
 		}
 	}, agentChunk, thoughtChunk, noticeUpdate)
+	w.On(func(ev *event) {
+		for _, x := range turns {
+			x.balked = x.balked || ev.err.Exists()
+		}
+	}, span(permission, otherOfAgent, answered)...)
 	w.onEnd(func(ev *event) { stopped(w, ev, turns) })
 }
 
@@ -43,11 +49,18 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 			"The model's reply broke off, but the turn ended with end_turn without telling the user.")
 		return
 	}
-	w.Saw("other-reason", "said", "claimed")
+	w.Saw("other-reason", "said", "claimed", "error", "error-after-calls")
 	find := func(point, format string, args ...any) {
 		w.find(point, ev, fmt.Sprint(t.started), []int{t.started, x.seq}, format, args...)
 	}
+	failed := ev.stop == "error" || ev.err.Exists()
 	switch wanted := stopOf[x.stop]; {
+	case failed && x.balked: // the agent may have failed with the editor
+	case failed && x.stop == string(fakellm.StopEnd) && x.said != "":
+		find("error", "The model's last reply was complete, but the turn failed with an error.")
+	case failed && x.stop == string(fakellm.StopTool):
+		find("error-after-calls", "The model's last reply was complete and called tools, but the turn failed with an error "+
+			"instead of telling the model that a call failed.")
 	case wanted != "" && ev.stop == "end_turn":
 		find("other-reason",
 			"The model stopped with %q, but the turn ended with end_turn instead of %s.", x.stop, wanted)
@@ -75,6 +88,7 @@ type lastReply struct {
 	told bool   // after the reply, the agent sent a text that is not the model's
 	// refused says that the reply is a refusal. marks says that the model's API can mark a reply as a refusal.
 	marks, refused bool
+	balked         bool // in the turn, the editor answered a request of the agent with an error
 }
 
 // lastReplyOf updates the last reply of a turn from an entry of the model's side.
@@ -84,14 +98,14 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	switch {
 	case ev.Kind == transcript.ModelRequest && (lane.Is(fakellm.LaneMain) || lane.Is(fakellm.LaneAfter)):
 		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
-		main[n], turns[t] = true, &lastReply{open: true, marks: marks}
+		main[n], turns[t] = true, &lastReply{open: true, marks: marks, balked: turns[t] != nil && turns[t].balked}
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
 		turns[t].said += bare(fakellm.ChunkText(ev.body))
 		turns[t].refused = turns[t].refused || turns[t].marks && ev.body.Get("says").Is("refusal")
 	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
 		status, _ := ev.body.Get("status").Int()
 		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), why: ev.body.Get("why").Str(),
-			said: turns[t].said, bad: int(status), refused: turns[t].refused}
+			said: turns[t].said, bad: int(status), refused: turns[t].refused, balked: turns[t].balked}
 	}
 }
 
