@@ -14,13 +14,14 @@ import (
 )
 
 // marks maps verdicts to their signs in a chart.
-var marks = map[results.Verdict]string{
-	results.Error: "E", results.Fail: "X", results.Warn: "w", results.Lint: "l",
-	results.Inconclusive: "?", results.Skip: "-", results.Pass: "·",
+var marks = map[results.Verdict]rune{
+	results.Error: 'E', results.Fail: 'X', results.Warn: 'w', results.Lint: 'l',
+	results.Inconclusive: '?', results.Skip: '-', results.Pass: '·',
 }
 
 // Chart writes the results of a sweep as a text table, with a row for each point and a column for each action. It
-// joins neighboring points with equal rows.
+// joins neighboring points with equal rows. If the table would be wider than 160 columns, as for drawn sessions, a row
+// counts the actions by their results instead.
 func Chart(w io.Writer, s *results.Sweep) error {
 	var b strings.Builder
 	var names []string
@@ -51,41 +52,62 @@ func chartOf(b *strings.Builder, s *results.Sweep, name string) {
 		}
 	}
 	slices.SortFunc(actions, func(a, b string) int { return slices.Index(s.Actions, a) - slices.Index(s.Actions, b) })
-	type row struct{ first, last, cells string }
-	var rows []row
+	var rows []chartRow
 	for _, p := range s.Points {
-		cells, any := "", false
-		for _, a := range actions {
-			m := " "
+		cells, any := []rune(strings.Repeat(" ", len(actions))), false
+		for i, a := range actions {
 			if v, ok := at[[2]string{p, a}]; ok {
-				m, any = mark(v), true
+				cells[i], any = mark(v), true
 			}
-			cells += "  " + m + " "
 		}
 		if !any {
 			continue
 		}
-		if n := len(rows); n > 0 && rows[n-1].cells == cells && sameSort(rows[n-1].first, p) {
+		if n := len(rows); n > 0 && slices.Equal(rows[n-1].cells, cells) && sameSort(rows[n-1].first, p) {
 			rows[n-1].last = p
 			continue
 		}
-		rows = append(rows, row{p, p, cells})
-	}
-	width := 0
-	title := func(r row) string {
-		if r.first == r.last {
-			return r.first
-		}
-		return r.first + " … " + r.last
-	}
-	for _, r := range rows {
-		width = max(width, utf8.RuneCountInString(title(r)))
+		rows = append(rows, chartRow{p, p, cells})
 	}
 	b.WriteString(name)
 	if covered := s.Covered(name); covered != "" {
 		b.WriteString("  " + covered)
 	}
 	b.WriteString("\n")
+	width := 0
+	for _, r := range rows {
+		width = max(width, utf8.RuneCountInString(r.title()))
+	}
+	if width+columnWidth*len(actions) <= widest {
+		table(b, rows, actions, width)
+		return
+	}
+	for _, r := range rows {
+		fmt.Fprintf(b, "  %s%s  %s\n", r.title(), strings.Repeat(" ", width-utf8.RuneCountInString(r.title())),
+			r.counts(actions))
+	}
+}
+
+const (
+	widest      = 160 // columns; a wider table is not written
+	columnWidth = 4
+)
+
+// chartRow is one row of a chart: points with equal cells. A cell is a mark, or a space for an action that was not tried.
+type chartRow struct {
+	first, last string
+	cells       []rune
+}
+
+func (r chartRow) title() string {
+	if r.first == r.last {
+		return r.first
+	}
+	return r.first + " … " + r.last
+}
+
+// table writes rows as a table. width is that of the widest title.
+func table(b *strings.Builder, rows []chartRow, actions []string, width int) {
 	for i, a := range actions {
 		fmt.Fprintf(b, "  %2d %s\n", i+1, a)
 	}
@@ -95,9 +117,38 @@ func chartOf(b *strings.Builder, s *results.Sweep, name string) {
 	}
 	b.WriteString("\n")
 	for _, r := range rows {
-		t := title(r)
-		fmt.Fprintf(b, "  %s%s%s\n", t, strings.Repeat(" ", width-utf8.RuneCountInString(t)), strings.TrimRight(r.cells, " "))
+		line := ""
+		for _, c := range r.cells {
+			line += "  " + string(c) + " "
+		}
+		t := r.title()
+		fmt.Fprintf(b, "  %s%s%s\n", t, strings.Repeat(" ", width-utf8.RuneCountInString(t)), strings.TrimRight(line, " "))
 	}
+}
+
+// counts lists the marks of a row, each with its number of actions. It names up to three of these actions if the mark
+// says that something was found.
+func (r chartRow) counts(actions []string) string {
+	var signs []rune
+	of := map[rune][]string{}
+	for i, c := range r.cells {
+		if c == ' ' {
+			continue
+		}
+		signs, of[c] = lists.With(signs, c), append(of[c], actions[i])
+	}
+	slices.SortFunc(signs, func(a, b rune) int { return cmp.Compare(len(of[b]), len(of[a])) })
+	return strings.Join(lists.Map(signs, func(c rune) string {
+		text := fmt.Sprintf("%d %c", len(of[c]), c)
+		if some := of[c]; c != '·' {
+			text += " (" + strings.Join(some[:min(3, len(some))], ", ")
+			if len(some) > 3 {
+				text += ", …"
+			}
+			text += ")"
+		}
+		return text
+	}), ", ")
 }
 
 // sameSort reports whether the names of two points differ only in numbers.
@@ -113,7 +164,7 @@ func sameSort(a, b string) bool {
 	return strip(a) == strip(b)
 }
 
-func mark(v results.Verdict) string { return cmp.Or(marks[v], "?") }
+func mark(v results.Verdict) rune { return cmp.Or(marks[v], '?') }
 
 // Describe describes a finding for users in a few lines.
 func Describe(f Finding) string {

@@ -3,6 +3,7 @@ package sweep_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -152,6 +153,25 @@ var _ = Describe("a sweep", func() {
 		Expect(sweep.Chart(&b, out.Run.Sweep)).To(Succeed())
 		Expect(b.String()).To(MatchRegexp(`(?m)^permission/allow-once-edit  [0-9]+ of [0-9]+ pairs of situation ` +
 			`and action$`))
+	})
+
+	It("counts the actions of a point where a table would be too wide", func() {
+		run := results.Sweep{Points: []string{"call", "idle"}}
+		for i := range 40 {
+			action, verdict := fmt.Sprintf("act %d", i), results.Pass
+			if i%10 == 0 {
+				verdict = results.Inconclusive
+			}
+			run.Actions = append(run.Actions, action)
+			run.Cells = append(run.Cells, results.SweepCell{Scenario: "drawn session", Point: "call", Action: action,
+				Verdict: verdict})
+		}
+		run.Cells = append(run.Cells, results.SweepCell{Scenario: "drawn session", Point: "idle", Action: "act 7",
+			Verdict: results.Fail})
+		var b strings.Builder
+		Expect(sweep.Chart(&b, &run)).To(Succeed())
+		Expect(b.String()).To(HaveSuffix("\n  call  36 ·, 4 ? (act 0, act 10, act 20, …)\n  idle  1 X (act 7)\n" +
+			"X fail, w warn, l lint, ? inconclusive, · nothing found\n"))
 	})
 
 	It("tells what a list expects of a scenario from what it has found", func() {
