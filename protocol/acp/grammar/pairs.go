@@ -64,6 +64,9 @@ func (w *writer) answerPairs(add func(a, b string)) {
 	if len(kinds) > 0 {
 		for _, how := range notOffered {
 			add("permission open", "answer "+how)
+			if kinds["allow_once"] && len(w.rewriters()) > 0 {
+				add("asked twice", afterYes+how)
+			}
 		}
 	}
 }

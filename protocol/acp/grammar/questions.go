@@ -34,7 +34,10 @@ func (w *writer) twice() {
 		}
 	} else {
 		w.between(c, keptOnce)
-		other = w.askedElsewhere(c, of, how)
+		if other = w.askedElsewhere(c, of, how); how == "allow_once" && w.one(3) {
+			w.noChoice(other, of)
+			return
+		}
 	}
 	next := w.nextCall(k, how)
 	w.covered("asked twice", how)
@@ -57,6 +60,20 @@ func (w *writer) twice() {
 		w.untouched(k)
 	}
 }
+
+// noChoice writes a turn in which the editor answers a question about the tool named of without choosing an option. An
+// earlier yes must not count for this question.
+func (w *writer) noChoice(c *convo, of string) {
+	k, ask := w.asks(c, of, "needs ", "hold")
+	how := pick(w.r, notOffered)
+	w.covered("asked twice", afterYes+how)
+	w.Add("answer %s %s", ask, how)
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.untouched(k)
+}
+
+// afterYes begins the name of the pair for an answer without a choice that follows a yes.
+const afterYes = "after allow_once, "
 
 // askedElsewhere returns the session in which the agent must ask again: c or a new session. Before it returns c, it
 // sometimes writes a second question about the tool named of.
