@@ -268,9 +268,15 @@ func (w *writer) inFirstMode() *convo {
 	return w.newConvo()
 }
 
-// set writes a line that changes the mode or an option of a session.
+// set writes a line that changes the mode or an option of a session. It sometimes writes a turn of another session
+// before and after the change, which must not affect that session.
 func (w *writer) set() {
 	c := w.convo()
+	var other *convo
+	if w.has("several") && len(w.convos) < most && w.one(2) {
+		other = w.newConvo()
+		w.plainTurn(other)
+	}
 	if len(w.Modes) > 0 && (len(w.Options) == 0 || w.one(2)) {
 		w.givesModeTo(c)
 		w.covered("idle", "set mode")
@@ -278,14 +284,23 @@ func (w *writer) set() {
 		o := pick(w.r, w.Options)
 		w.settles("set-option %s %s %s as %s", c.name, o.ID, pick(w.r, append(slices.Clone(o.Values), o.Current)))
 		w.covered("idle", "set option")
+		if other != nil {
+			w.covered("idle", besideOther)
+		}
 	}
 	w.freeTurn(c)
+	if other != nil {
+		w.plainTurn(other)
+	}
 	w.between(c, keptSetting)
 	if c.solid && w.ways("load") && w.one(2) {
 		w.covered("load", w.setting(c))
 		w.reopen(c)
 	}
 }
+
+// besideOther names an act of the pair "idle": an option is set in one session, and another session works on.
+const besideOther = "set option beside another session"
 
 // givesModeTo sets a session to a mode other than the initial one.
 func (w *writer) givesModeTo(c *convo) {

@@ -39,6 +39,9 @@ func (g Grammar) Pairs() (out [][2]string) {
 	}
 	if len(w.Options) > 0 {
 		add("idle", "set option")
+		if w.has("several") {
+			add("idle", besideOther)
+		}
 	}
 	w.answerPairs(add)
 	w.shapePairs(add)

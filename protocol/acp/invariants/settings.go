@@ -1,12 +1,14 @@
 package invariants
 
 import (
+	"strings"
+
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
 // settingsHold checks that the user's settings persist. A load or resume must return them, and the agent must use
-// another model after the user has chosen one.
+// another model after the user has chosen one, in that session alone.
 func settingsHold(w *watch) {
 	all := &settingWatch{w, map[string]*settings{}}
 	w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
@@ -27,7 +29,7 @@ func settingsHold(w *watch) {
 			s.mode = setting{ev.update.Get("currentModeId").Str(), ev.Seq}
 		}
 	}, modeUpdate)
-	all.on(func(ev *event, s *settings) { s.learn(ev) }, optionsUpdate)
+	all.on(func(ev *event, s *settings) { s.learn(ev) }, optionsUpdate, answered(newSession))
 	w.On(func(ev *event) {
 		if s := all.of[ev.Session]; s != nil && ev.succeeded() {
 			all.restored(ev, s)
@@ -111,5 +113,21 @@ func (w *settingWatch) asked(ev *event, s *settings) {
 			"The model option was changed from %q to %q, but the agent still uses the model %q.", s.model.value,
 			s.chosen, named)
 	}
+	if s.model.seq > 0 && s.model.value == s.chosen && strings.Contains(s.named, s.chosen) {
+		other := w.chosenElsewhere(s, named)
+		w.judge("other-session", named != s.named && other != "", ev, "", []int{s.model.seq},
+			"The model option of the session is still %q, but the agent now uses the model %q, which the user chose in "+
+				"the session %q.", s.chosen, named, other)
+	}
 	s.model, s.named = setting{s.chosen, ev.Seq}, named
+}
+
+// chosenElsewhere returns the id of a session other than s whose model option has the named model, or "".
+func (w *settingWatch) chosenElsewhere(s *settings, named string) string {
+	for id, other := range w.of {
+		if other != s && other.chosen != "" && other.chosen != s.chosen && strings.Contains(named, other.chosen) {
+			return id
+		}
+	}
+	return ""
 }
