@@ -21,8 +21,8 @@ const Remembered = 64 << 10
 
 // reply is the model's reply to one request.
 type reply struct {
-	seq, ended int    // Seqs of the request and of the end of the reply; ended is 0 while the reply runs
-	place      string // place of the request in the conversation; a repeated request has the same place
+	seq, ended int             // Seqs of the request and of the end of the reply; ended is 0 while the reply runs
+	place      string          // place of the request in the conversation; a repeated request has the same place
 	text       strings.Builder // as returned by Bare
 	raw        strings.Builder // text with its white space
 	thought    strings.Builder
@@ -397,7 +397,9 @@ func Bare(text string) string {
 }
 
 // blank reports whether a character is white space or invisible.
-func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }
+func blank(r rune) bool {
+	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
+}
 
 var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
 

@@ -29,7 +29,7 @@ type call struct {
 //   - MARK is the mark of the call, NUMBER the number in that mark, and PRODUCT seven times NUMBER.
 //   - FOLDER is the session's folder.
 //   - SERVER is the name of an MCP server, and STDIO the name of the server over stdio.
-//   - OVER is the transport of the server if the session has two servers.
+//   - OVER is the option over= that names the server if the session has two servers.
 type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`
@@ -134,10 +134,10 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	s, n := shapes()[i], w.n
 	fill := strings.NewReplacer("MARK", c.mark, "NUMBER", strconv.Itoa(n), "PRODUCT", strconv.Itoa(n*7), "FOLDER",
 		w.folder, "SERVER", w.server, "STDIO", w.server, " OVER", "").Replace
-	if w.both {
-		over := pick(w.r, []string{"stdio", "http"})
-		named := strings.NewReplacer("SERVER", map[string]string{"stdio": w.server, "http": "canary_http"}[over],
-			"OVER", "over="+over)
+	if w.another != "" {
+		over := pick(w.r, []string{"stdio", w.another})
+		named := strings.NewReplacer("SERVER",
+			map[string]string{"stdio": w.server, "http": "canary_http", "twin": w.server + "_twin"}[over], "OVER", "over="+over)
 		plain := fill
 		fill = func(text string) string { return plain(named.Replace(text)) }
 	}

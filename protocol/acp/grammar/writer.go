@@ -29,22 +29,22 @@ type writer struct {
 	episode int
 	length  int // number of episodes
 
-	files  []script.ArchiveFile
-	lanes  string // model scripts of subagents
-	convos []*convo
-	open   []*turn // turns that run, the outermost first
-	n      int     // counter for names and texts
-	checks int
-	random func(part int) *rand.Rand
-	opened int               // number of sessions chosen in this episode
-	stops  int               // number of times the process has ended
-	made   []call            // calls of the turn that is being written
-	server string            // name of the MCP server, or of the first one if there are two
-	both   bool              // there is a server over stdio and one over http, with tools of the same names
-	hung   bool              // the server has ended or no longer answers
-	folder string            // folder of the current turn's session with a slash behind it; "" for the workspace
-	asked  map[string]string // by tool, the option kind of the answer for always that the user gave
-	pairs  map[[2]string]bool
+	files   []script.ArchiveFile
+	lanes   string // model scripts of subagents
+	convos  []*convo
+	open    []*turn // turns that run, the outermost first
+	n       int     // counter for names and texts
+	checks  int
+	random  func(part int) *rand.Rand
+	opened  int               // number of sessions chosen in this episode
+	stops   int               // number of times the process has ended
+	made    []call            // calls of the turn that is being written
+	server  string            // name of the MCP server, or of the first one if there are two
+	another string            // besides the server over stdio there is one over http or a twin, with tools of the same names
+	hung    bool              // the server has ended or no longer answers
+	folder  string            // folder of the current turn's session with a slash behind it; "" for the workspace
+	asked   map[string]string // by tool, the option kind of the answer for always that the user gave
+	pairs   map[[2]string]bool
 }
 
 // convo is a session from the editor's point of view.
@@ -163,7 +163,9 @@ func (w *writer) setUp() {
 	if ids != "" {
 		w.Add(ids)
 	}
-	w.both = len(servers) == 2
+	if len(servers) == 2 {
+		w.another = strings.TrimSpace(servers[1])
+	}
 	for _, s := range servers {
 		if name != "canary" && s != " http" && s != " " {
 			w.server, s = name, s+" name="+name
@@ -191,13 +193,15 @@ func (w *writer) setUp() {
 // servers draws the MCP servers of the conversation: none, one or two. Each element is the end of a script line.
 func (w *writer) servers() []string {
 	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " ", " http"})
-	some, second := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2)
+	some, second, twin := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2), w.one(2)
 	over := strings.TrimSpace(how)
 	switch http := w.able("mcpCapabilities.http"); {
 	case !some:
 		return nil
 	case !http && (over == "" || over == "http"):
 		return []string{" stdio"}
+	case second && over == "stdio" && (twin || !http):
+		return []string{how, " twin"}
 	case http && second && over != "" && over != "http":
 		return []string{how, " http"}
 	}

@@ -50,8 +50,8 @@ func mcpServers(of *watch) {
 type serverWatch struct {
 	*watch
 	asks  map[int][]*transportUse  // by Seq of the request that gives the servers
-	over  map[string]*transportUse // by "stdio" and "http"
-	named map[string]string        // transport of each server, by its name; "" if servers of both transports have the name
+	over  map[string]*transportUse // by "stdio", "http" and "twin", which is another server over stdio
+	named map[string]string        // key in over of each server, by its name; "" if several servers have the name
 	calls map[string]*serverCall   // by the text of the call
 	first map[string][]string      // tools in the first model request of each session
 	// refused has the turns in which the editor gave an error or rejected something. strict has the sessions whose
@@ -60,7 +60,7 @@ type serverWatch struct {
 	strict  map[string]bool
 }
 
-// transportUse is the use of the MCP servers over one transport.
+// transportUse is the use of the MCP servers over one transport, or of the twin servers.
 type transportUse struct {
 	sessions map[string]bool // sessions that were given a server over this transport
 	given    int             // number of such servers in all requests
@@ -78,17 +78,28 @@ type serverCall struct {
 	at          int    // Seq of the model request with that result
 	said        string // the server's latest answer
 	open        int    // Seq of a call that the server answers only after the agent gave up; 0 once it has
-	over        string // transport of the server that the model named last
+	over        string // key in serverWatch.over of the server that the model named last
 	of          *turn  // turn in which the model last asked for the call
 	stopped     bool   // a turn was cancelled before a server got the call
 	cancelled   bool   // the turn of the call was cancelled
 	failed      bool   // a call of the turn failed, so the server's answer may not have reached the agent
 }
 
+// serverBy describes an MCP server by its key in serverWatch.over.
+func serverBy(over string) string {
+	if over == "twin" {
+		return "the twin MCP server over stdio"
+	}
+	return "the MCP server over " + over
+}
+
 // given stores the servers in a request that opens a session.
 func (w *serverWatch) given(ev *event) {
 	for s := range ev.params.Get("mcpServers").Items() {
 		over := pick(s.Get("url").Exists(), "http", "stdio")
+		if strings.HasSuffix(s.Get("name").Str(), "_twin") {
+			over = "twin"
+		}
 		if w.over[over] == nil {
 			w.over[over] = &transportUse{sessions: map[string]bool{}}
 		}
@@ -162,8 +173,8 @@ func (w *serverWatch) reached(ev *event) {
 	w.judge("twice", s.seen > s.asked, ev, text, nil,
 		"The MCP server got %d calls with %q, but the model made %d.", s.seen, clip(text), s.asked)
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
-		"The model called the MCP server over %s with %q, but the one over %s got the call.", s.over, clip(text),
-		ev.body.Get("over").Str())
+		"The model called %s with %q, but %s got the call.", serverBy(s.over), clip(text),
+		serverBy(ev.body.Get("over").Str()))
 	s.said = said
 	if s.asked == 1 && s.at > 0 && said != "" && !s.stopped && len(ev.Redacted) == 0 && (!s.failed || w.mixedUp(s)) {
 		w.judge("result", !holds(s.result, said), ev, text, []int{s.at},
@@ -233,7 +244,7 @@ func (w *serverWatch) asked(ev *event) {
 		lacks := lists.Where(u.tools, func(tool string) bool { return !offers(a.Offered, tool) })
 		point := pick(len(lacks) < len(u.tools), "part-offered", "not-offered")
 		w.judge(point, len(lacks) > 0 && len(a.Offered) > 0, ev, ev.Session, []int{u.since},
-			"The agent asked the MCP server over %s for its tools, but the model request lacks %s.", over,
+			"The agent asked %s for its tools, but the model request lacks %s.", serverBy(over),
 			strings.Join(lacks, " and "))
 	}
 	if !a.Partial {
@@ -294,7 +305,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 		}
 		u.turns++
 		w.judge("not-listed", u.listed == 0 && u.turns > 1 && u.sessions[ev.Session], ev, ev.Session, []int{u.greeted},
-			"The agent connected to the MCP server over %s, but has not asked for its tools in two turns.", over)
+			"The agent connected to %s, but has not asked for its tools in two turns.", serverBy(over))
 	}
 }
 
@@ -326,7 +337,7 @@ func (w *serverWatch) calledIn(ev *event, s *serverCall, text string) {
 		return
 	}
 	lost := s.seen == 0 && !s.stopped && !w.refused[s.of] && !w.strict[ev.Session] && s.of.alone()
-	w.judge("not-called", lost, ev, text, []int{s.at}, "The model called a tool of the MCP server over %s with %q and "+
-		"got a result, but the server got no call. The result is %q (without white space).", s.over, clip(text),
-		clip(s.result))
+	w.judge("not-called", lost, ev, text, []int{s.at}, "The model called a tool of %s with %q and "+
+		"got a result, but the server got no call. The result is %q (without white space).", serverBy(s.over),
+		clip(text), clip(s.result))
 }

@@ -22,16 +22,18 @@ import (
 
 // mcpServers has the MCP servers that a scenario gives to the agent. The canary is the test server of this program.
 type mcpServers struct {
-	broken bool           // add a server that cannot be started
-	stdio  bool           // add a canary over stdio
-	log    string         // log file of the stdio canary, or ""
-	told   map[string]int // by transport, how many events Served has returned
-	name   string         // name of the stdio canary; "" stands for canaryName
-	apart  bool           // each session gives the stdio canary a different variable
-	given  int            // number of variables given so far
-	as     string         // variable that selects how the stdio canary behaves, such as slowly; "" for the usual way
-	http   *canary.Server // canary over http, or nil
-	own    []mockclient.MCPServer
+	broken  bool           // add a server that cannot be started
+	stdio   bool           // add a canary over stdio
+	log     string         // log file of the stdio canary, or ""
+	twinLog string         // log file of the twin, or ""
+	told    map[string]int // by element of ways, how many events Served has returned
+	name    string         // name of the stdio canary; "" stands for canaryName
+	twin    bool           // add another canary over stdio, with tools of the same names
+	apart   bool           // each session gives a stdio canary a different variable
+	given   int            // number of variables given so far
+	as      string         // variable that selects how the stdio canary behaves, such as slowly; "" for the usual way
+	http    *canary.Server // canary over http, or nil
+	own     []mockclient.MCPServer
 }
 
 // canaryName is the default name of the canary.
@@ -41,6 +43,12 @@ const canaryName = "canary"
 func token(b *scenarios.Branch) string { return canary.Token(b.Seed()) }
 
 func canaryLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "canary log") }
+
+// twinLog returns the log file of the other canary over stdio.
+func twinLog(b *scenarios.Branch) string { return filepath.Join(b.Temp(), "twin log") }
+
+// ways names the canaries in the order of their events: the transport, or twin for the other one over stdio.
+var ways = []string{"stdio", "twin", "http"}
 
 // servers returns the MCP servers that set-up lines have added so far.
 func (c *client) servers() (given mcpServers) {
@@ -73,6 +81,13 @@ func offered(b *scenarios.Branch) []any {
 		default:
 			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.as, Value: "1"})
 		}
+		if s.apart {
+			entry = canary.Numbered(entry, of(b).counts())
+		}
+		out = append(out, entry)
+	}
+	if s.twin {
+		entry := canary.Stdio(cmp.Or(s.name, canaryName)+"_twin", token(b), twinLog(b), b.Self(), "canary")
 		if s.apart {
 			entry = canary.Numbered(entry, of(b).counts())
 		}
@@ -129,7 +144,7 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 		kind = l.Rest[1].Raw()
 	}
 	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
-		"stubborn": canary.Stubborn, "paged": canary.Paged}[kind]
+		"stubborn": canary.Stubborn, "paged": canary.Paged, "twin": ""}[kind]
 	if name.Raw() != "" && !stdio {
 		return l.Usage(name.Column, "only a canary over stdio takes a name")
 	}
@@ -145,8 +160,13 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 			if b.Self() == "" {
 				return l.Fault(fmt.Errorf("the stdio canary is this program, but the engine does not know its path"))
 			}
-			c.change(func() { c.mcp.stdio, c.mcp.as, c.mcp.log, c.mcp.name = true, as, canaryLog(b), name.Raw() })
-			c.change(func() { c.mcp.apart = apart.Raw() != "" })
+			c.change(func() {
+				if c.mcp.name, c.mcp.apart = name.Raw(), apart.Raw() != ""; kind == "twin" {
+					c.mcp.twin, c.mcp.twinLog = true, twinLog(b)
+					return
+				}
+				c.mcp.stdio, c.mcp.as, c.mcp.log = true, as, canaryLog(b)
+			})
 			return nil
 		}
 		if c.servers().http == nil {
@@ -206,8 +226,8 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 		least = l.Int(w, 1, "n= is a number from 1")
 	}
 	over := opts["over"].Raw()
-	if !slices.Contains([]string{"", "stdio", "http"}, over) {
-		return l.Usage(opts["over"].Column, "over= must be stdio or http, not %q", over)
+	if over != "" && !slices.Contains(ways, over) {
+		return l.Usage(opts["over"].Column, "over= must be stdio, http or twin, not %q", over)
 	}
 	if w := opts["else"]; !slices.Contains([]string{"", "skip"}, w.Raw()) {
 		return l.Usage(w.Column, "else= must be skip")
@@ -222,8 +242,8 @@ func compileCanary(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-// canaryLine is a script line that waits until the canaries have seen an event least times. over is the transport, or
-// "" for both. If skips is set, the scenario is skipped when the events do not come.
+// canaryLine is a script line that waits until the canaries have seen an event least times. over is an element of
+// ways, or "" for all canaries. If skips is set, the scenario is skipped when the events do not come.
 type canaryLine struct {
 	line       *scenarios.Line
 	what, over string
@@ -273,19 +293,22 @@ func (k canaryLine) missed(b *scenarios.Branch, seen []canary.Sighting) error {
 	return err
 }
 
-// sightings returns the events that the canaries have seen over a transport. If over is "", it returns those over
-// both.
-func (c *client) sightings(over string) (seen []canary.Sighting, err error) {
+// sightings returns the events that one of the canaries has seen. over is an element of ways, or "" for all canaries.
+func (c *client) sightings(over string) (all []canary.Sighting, err error) {
 	given := c.servers()
-	if given.log != "" && over != "http" {
-		if seen, err = canary.Read(given.log); err != nil {
-			return nil, err
+	for way, log := range map[string]string{"stdio": given.log, "twin": given.twinLog} {
+		if log != "" && (over == "" || over == way) {
+			seen, err := canary.Read(log)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, seen...)
 		}
 	}
-	if given.http != nil && over != "stdio" {
-		seen = append(seen, given.http.Sightings()...)
+	if given.http != nil && (over == "" || over == "http") {
+		all = append(all, given.http.Sightings()...)
 	}
-	return seen, nil
+	return all, nil
 }
 
 // served is the content of an entry of kind transcript.Served.
@@ -297,7 +320,7 @@ type served struct {
 
 // Served implements scenarios.Witness. It returns the canaries' events since the last call.
 func (c *client) Served() (all []any) {
-	for _, over := range []string{"stdio", "http"} {
+	for _, over := range ways {
 		seen, err := c.sightings(over)
 		if err != nil {
 			continue // a script line that needs the events reports the error
