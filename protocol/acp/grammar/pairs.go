@@ -87,6 +87,9 @@ func (w *writer) shapePairs(add func(a, b string)) {
 			add("call", s.Name)
 		}
 	}
+	if w.has("several") && w.works("plan") {
+		add("call", planAgain)
+	}
 	for _, how := range endings {
 		add("ending", how)
 	}

@@ -47,6 +47,30 @@ func (w *writer) emptiesPlan() {
 	w.check("", "goes-on")
 }
 
+// samePlan writes a turn in each of two sessions, in which the model makes the same plan. The agent must report the plan
+// in both.
+func (w *writer) samePlan() {
+	a := w.inFirstMode()
+	step := w.name("schritt")
+	plan := tool("plan", object{"steps": []any{object{"step": step, "status": "pending"}}})
+	for _, c := range []*convo{a, w.newConvo()} {
+		w.prompt(c, w.name("P"))
+		w.Turns = append(w.Turns, turnOf(reply{plan}, w.last()))
+		w.ends(&turn{convo: c})
+		if c == a {
+			w.Add("needs saw plan raw~%s session=%s", step, c.name)
+			continue
+		}
+		w.covered("call", planAgain)
+		w.check("PLAN-001", "shown-in-each")
+		w.Add("saw plan raw~%s session=%s", step, c.name)
+	}
+	w.check("", "goes-on")
+}
+
+// planAgain names a call that makes the plan of another session.
+const planAgain = "plan of another session"
+
 // edits reports whether the tool edit_file works and the user has not answered for always about it.
 func (w *writer) edits() bool {
 	return w.has("tools") && w.works("edit_file") && w.asked["edit_file"] == ""
