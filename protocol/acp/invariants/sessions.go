@@ -7,7 +7,8 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// sessionKnownFirst checks that the agent sends nothing about a session before the editor knows the session.
+// sessionKnownFirst checks that the agent sends nothing about a session before the editor knows the session, and that it
+// serves no request for a session that it has not opened.
 func sessionKnownFirst(w *watch) {
 	type first struct {
 		seq, count int
@@ -41,6 +42,13 @@ func sessionKnownFirst(w *watch) {
 		}
 		delete(premature, ev.session)
 	}, answered(newSession), answered(forkSession))
+	w.On(func(ev *event) {
+		if s := ev.request.session; s != nil && ev.conn.initAsked > 0 && !ev.conn.foreign {
+			w.judge("served", ev.succeeded() && !s.known() && !s.listed, ev, ev.request.method, []int{ev.Ref},
+				"The agent answered %s for session %q without an error, but no such session was created or loaded on this "+
+					"connection.", ev.request.method, s.id)
+		}
+	}, answered(prompt), answered(setMode), answered(setOption))
 	w.AtEnd(func(rules.End) {
 		for _, s := range order {
 			f := premature[s]
