@@ -34,6 +34,8 @@ type shape struct {
 	Weight int    `yaml:"weight"`
 	Tool   string `yaml:"tool"`
 	Name   string `yaml:"name"`
+	// Called is the name of a tool that the agent lacks, which the model calls instead of Tool; "" for a call of Tool.
+	Called string `yaml:"called"`
 	// File describes a file that must exist before the call: the end of its name, after the mark, and its text.
 	File []string `yaml:"file"`
 	// Paths are the ends of file names, after the mark: of the path, and of the target if the call moves a file.
@@ -142,7 +144,9 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 		fill = func(text string) string { return plain(named.Replace(text)) }
 	}
 	c.tool, c.shape, c.args = s.Tool, s.Name, s.make(w, fill)
-	c.step = tool(s.Tool, c.args)
+	if c.step = tool(s.Tool, c.args); s.Called != "" {
+		c.step = fakellm.NewStep("tool", s.Called, "raw: "+strings.TrimSpace(marshal(marshal(c.args))))
+	}
 	c.after, c.requirement, c.traces = fill(s.After), s.Requirement, fill(s.Traces)
 	if c.tool == "delegate" {
 		w.lanes += lane(c.mark, "")
