@@ -93,7 +93,8 @@ const (
 	columnWidth = 4
 )
 
-// chartRow is one row of a chart: points with equal cells. A cell is a mark, or a space for an action that was not tried.
+// chartRow is one row of a chart: points with equal cells. A cell is a mark, or a space for an action that was not
+// tried.
 type chartRow struct {
 	first, last string
 	cells       []rune

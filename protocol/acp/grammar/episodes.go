@@ -37,9 +37,7 @@ func episodes() []episode {
 		}, (*writer).serversApart},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
-		{1, "same plan", func(w *writer) bool {
-			return w.has("tools") && w.has("several") && w.works("plan") && len(w.convos) < most
-		}, (*writer).samePlan},
+		{1, "same plan", (*writer).plansTwice, (*writer).samePlan},
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},

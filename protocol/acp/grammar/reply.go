@@ -129,10 +129,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	case "several texts":
 		begun = append(begun, w.says("text"), w.says("thinking"), w.says("text"))
 	case "text in parts":
-		begun = append(begun, fakellm.NewText("text", w.text()))
-		for _, part := range []string{pick(w.r, []string{" ", "\n\n"}), w.text()} {
-			begun = append(begun, fakellm.NewStep("text", string(marshal(part)), "part: true"))
-		}
+		begun = append(begun, w.parts()...)
 	case "late text":
 		late := fakellm.NewText("text", w.text())
 		late.Text += "\nlate: true"
@@ -153,6 +150,15 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun = w.inOne(begun)
 	}
 	return []reply{begun}, how
+}
+
+// parts returns a message of three parts, of which the second is white space alone.
+func (w *writer) parts() reply {
+	out := reply{fakellm.NewText("text", w.text())}
+	for _, part := range []string{pick(w.r, []string{" ", "\n\n"}), w.text()} {
+		out = append(out, fakellm.NewStep("text", marshal(part), "part: true"))
+	}
+	return out
 }
 
 // failures has the failures of the model server, as arguments of the model step fail.

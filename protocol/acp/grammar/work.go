@@ -47,8 +47,12 @@ func (w *writer) emptiesPlan() {
 	w.check("", "goes-on")
 }
 
-// samePlan writes a turn in each of two sessions, in which the model makes the same plan. The agent must report the plan
-// in both.
+func (w *writer) plansTwice() bool {
+	return w.has("tools") && w.has("several") && w.works("plan") && len(w.convos) < most
+}
+
+// samePlan writes a turn in each of two sessions, in which the model makes the same plan. The agent must report the
+// plan in both.
 func (w *writer) samePlan() {
 	a := w.inFirstMode()
 	step := w.name("schritt")

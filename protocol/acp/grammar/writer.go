@@ -40,7 +40,7 @@ type writer struct {
 	stops   int               // number of times the process has ended
 	made    []call            // calls of the turn that is being written
 	server  string            // name of the MCP server, or of the first one if there are two
-	another string            // besides the server over stdio there is one over http or a twin, with tools of the same names
+	another string            // http or twin: the server beside the one over stdio, with tools of the same names
 	hung    bool              // the server has ended or no longer answers
 	folder  string            // folder of the current turn's session with a slash behind it; "" for the workspace
 	asked   map[string]string // by tool, the option kind of the answer for always that the user gave

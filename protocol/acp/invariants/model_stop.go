@@ -53,14 +53,11 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	find := func(point, format string, args ...any) {
 		w.find(point, ev, fmt.Sprint(t.started), []int{t.started, x.seq}, format, args...)
 	}
-	failed := ev.stop == "error" || ev.err.Exists()
+	if ev.stop == "error" || ev.err.Exists() {
+		x.failedAfter(find)
+		return
+	}
 	switch wanted := stopOf[x.stop]; {
-	case failed && x.balked: // the agent may have failed with the editor
-	case failed && x.stop == string(fakellm.StopEnd) && x.said != "":
-		find("error", "The model's last reply was complete, but the turn failed with an error.")
-	case failed && x.stop == string(fakellm.StopTool):
-		find("error-after-calls", "The model's last reply was complete and called tools, but the turn failed with an error "+
-			"instead of telling the model that a call failed.")
 	case wanted != "" && ev.stop == "end_turn":
 		find("other-reason",
 			"The model stopped with %q, but the turn ended with end_turn instead of %s.", x.stop, wanted)
@@ -68,6 +65,19 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 		find("said", "The model's reply is a refusal, but the turn ended with end_turn instead of refusal.")
 	case x.claims(ev.stop):
 		find("claimed", "The turn ended with %s, but the model stopped with %q.", ev.stop, x.stop)
+	}
+}
+
+// failedAfter reports that a turn failed after a complete reply. If the editor refused a request of the agent, the
+// agent may have failed with the editor.
+func (x *lastReply) failedAfter(find func(point, format string, args ...any)) {
+	switch {
+	case x.balked:
+	case x.stop == string(fakellm.StopEnd) && x.said != "":
+		find("error", "The model's last reply was complete, but the turn failed with an error.")
+	case x.stop == string(fakellm.StopTool):
+		find("error-after-calls", "The model's last reply was complete and called tools, but the turn failed with an error "+
+			"instead of telling the model that a call failed.")
 	}
 }
 

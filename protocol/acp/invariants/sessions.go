@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// sessionKnownFirst checks that the agent sends nothing about a session before the editor knows the session, and that it
-// serves no request for a session that it has not opened.
+// sessionKnownFirst checks that the agent sends nothing about a session before the editor knows the session. It also
+// checks that the agent serves no request for a session that it has not opened.
 func sessionKnownFirst(w *watch) {
 	type first struct {
 		seq, count int

@@ -19,8 +19,8 @@ const modelSide = "model"
 
 // modelText checks that the model's text in a run reaches the stream: complete, once, and as the right kind of item.
 func modelText(w *watch) {
-	points := [...]string{hearing.Missing: "missing", hearing.Joined: "missing", hearing.Disordered: "missing", hearing.Doubled: "twice",
-		hearing.Other: "kind"}
+	points := [...]string{hearing.Missing: "missing", hearing.Joined: "missing", hearing.Disordered: "missing",
+		hearing.Doubled: "twice", hearing.Other: "kind"}
 	w.On((*event).listen, modelSide)
 	w.On((*event).show, anyEvent)
 	w.On(func(ev *event) {
