@@ -16,6 +16,9 @@ func listSane(w *watch) {
 		changed           bool // the client deleted a session since the first page
 	}
 	chains := map[*conn]*chain{}
+	if !w.version.states {
+		listRenews(w)
+	}
 	w.On(func(*event) {
 		for _, ch := range chains {
 			ch.changed = true
@@ -58,6 +61,44 @@ func listSane(w *watch) {
 					"One list returned the cursor %q twice, so its pages never end.", text)
 			}
 			rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
+		}
+	}, answered(listSessions))
+}
+
+// settled is how long a session must be idle before a list, so that the agent has surely stored its last change. It is
+// our convention.
+const settled = 500 * time.Millisecond
+
+// listRenews checks that a list does not change the time at which an idle session was updated.
+func listRenews(w *watch) {
+	type listing struct {
+		seq     int
+		updated string
+	}
+	active, lists := map[string]time.Duration{}, map[string]listing{}
+	w.On(func(ev *event) {
+		if ev.Session != "" {
+			rules.Remember(active, rememberedSessions, ev.Session, ev.At)
+			delete(lists, ev.Session)
+		}
+	}, slices.Concat(agentMessages(), editorRequests(), editorAnswers(), []topic{cancelTold, modelEvent})...)
+	w.On(func(ev *event) {
+		if !ev.succeeded() {
+			return
+		}
+		for item := range ev.result.Get("sessions").Items() {
+			id, updated := item.Get("sessionId").Str(), item.Get("updatedAt").Str()
+			before, listed := lists[id]
+			at, known := active[id]
+			if !known || updated == "" {
+				continue
+			}
+			w.judge("renewed", listed && before.updated != updated, ev, id, []int{before.seq},
+				"The list says that session %q was updated at %s, but the list before said %s, and nothing has happened in the "+
+					"session since.", id, clip(updated), clip(before.updated))
+			if ev.At-at >= settled {
+				rules.Remember(lists, rememberedSessions, id, listing{ev.Seq, updated})
+			}
 		}
 	}, answered(listSessions))
 }
