@@ -35,6 +35,7 @@ func episodes() []episode {
 			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
 				len(w.convos) <= most-2
 		}, (*writer).serversApart},
+		{1, "without servers", (*writer).canLackServers, (*writer).withoutServers},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
 		{1, "same plan", (*writer).plansTwice, (*writer).samePlan},
@@ -202,6 +203,23 @@ func (w *writer) serversApart() {
 	w.covered("servers apart", "close")
 	w.between(stays, keptServers)
 	w.sings(stays)
+}
+
+func (w *writer) canLackServers() bool {
+	return w.has("several") && w.asked["mcp"] == "" && w.served() && w.works("mcp") && len(w.convos) < most
+}
+
+// withoutServers opens a session without MCP servers, and one with them. The agent must not offer the tools of the
+// servers in the session without servers.
+func (w *writer) withoutServers() {
+	bare := &convo{name: w.name("s")}
+	w.Add("session new %s servers=none", bare.name)
+	if w.one(2) {
+		w.plainTurn(bare)
+	}
+	w.sings(w.newConvo())
+	w.plainTurn(bare)
+	w.covered("servers apart", "none")
 }
 
 // endsConnecting closes the agent's input while the agent connects to an MCP server that never answers. The agent must

@@ -108,6 +108,9 @@ func (w *writer) wayPairs(add func(a, b string)) {
 	if len(w.Modes) > 0 {
 		settings = append(settings, "mode")
 	}
+	if w.works("mcp") && w.has("several") {
+		add("servers apart", "none")
+	}
 	for _, s := range settings {
 		if s != "mode" && w.ways("resume") {
 			add("resume", s)

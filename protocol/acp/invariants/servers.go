@@ -19,7 +19,7 @@ import (
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
 		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
-		calls: map[string]*serverCall{}}
+		calls: map[string]*serverCall{}, none: map[string]bool{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -53,6 +53,7 @@ type serverWatch struct {
 	over  map[string]*transportUse // by "stdio", "http" and "twin", which is another server over stdio
 	named map[string]string        // key in over of each server, by its name; "" if several servers have the name
 	calls map[string]*serverCall   // by the text of the call
+	none  map[string]bool          // sessions that were opened without servers
 	first map[string][]string      // tools in the first model request of each session
 	// refused has the turns in which the editor gave an error or rejected something. strict has the sessions whose
 	// mode or options were changed, or whose user rejected something for always.
@@ -120,6 +121,9 @@ func (w *serverWatch) made(ev *event) {
 		if ev.session != nil && ev.succeeded() {
 			rules.Remember(u.sessions, rememberedSessions, ev.session.id, true)
 		}
+	}
+	if ev.session != nil && ev.succeeded() && ev.request.verb == newSession && len(w.asks[ev.Ref]) == 0 {
+		rules.Remember(w.none, rememberedSessions, ev.session.id, true)
 	}
 	delete(w.asks, ev.Ref)
 }
@@ -238,6 +242,11 @@ func (w *serverWatch) asked(ev *event) {
 	}
 	for _, over := range slices.Sorted(maps.Keys(w.over)) {
 		u := w.over[over]
+		if w.none[ev.Session] {
+			given := lists.First(u.tools, func(tool string) bool { return offers(a.Offered, tool) })
+			w.judge("other-session", given != "", ev, ev.Session, []int{u.since}, "The session was opened without MCP "+
+				"servers, but its model request offers %q, a tool of a server that another session was given.", given)
+		}
 		if !u.sessions[ev.Session] || u.listed < u.given || u.since >= t.started || !w.offersAtOnce(u.tools) {
 			continue
 		}

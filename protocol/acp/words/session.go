@@ -23,7 +23,7 @@ var sessionVerbs = []string{"new", "load", "resume", "list", "close", "delete", 
 
 func compileSession(l *scenarios.Line) scenarios.Step {
 	add := l.Every("add")
-	opts := l.Options("cwd", "wait", "cursor", "id", "meta", "of")
+	opts := l.Options("cwd", "wait", "cursor", "id", "meta", "of", "servers")
 	l.Inside(append(add, opts["cwd"])...)
 	verb := l.One(0, "new, load, resume, list, close, delete or fork")
 	a := &sessionAct{l: l, verb: verb, opts: opts, add: add, wait: true, meta: jsonWord(l, opts["meta"])}
@@ -38,6 +38,9 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 		return a.list
 	case !slices.Contains(sessionVerbs, verb):
 		return l.Usage(l.Rest[0].Column, "unknown session command %q%s", verb, mistake.Meant(verb, sessionVerbs))
+	}
+	if w, ok := opts["servers"]; ok && (w.Raw() != "none" || !a.opens() && verb != "load" && verb != "resume") {
+		return l.Usage(w.Column, "servers= takes none, for new, load, resume and fork")
 	}
 	a.name = l.One(1, "a name for the session")
 	if !script.IsName(a.name) || a.name == "any" || slices.Contains(sessionVerbs, a.name) {
@@ -266,6 +269,9 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 		return cwd, nil
 	}
 	servers := offered(b)
+	if _, none := a.opts["servers"]; none {
+		servers = []any{}
+	}
 	if err := untaken(b, servers); err != nil {
 		return "", err
 	}
