@@ -140,6 +140,9 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 		over := pick(w.r, []string{"stdio", w.another})
 		named := strings.NewReplacer("SERVER",
 			map[string]string{"stdio": w.server, "http": "canary_http", "twin": w.server + "_twin"}[over], "OVER", "over="+over)
+		if s.Name == "server" && over == "twin" {
+			w.covered("call", twinCall)
+		}
 		plain := fill
 		fill = func(text string) string { return plain(named.Replace(text)) }
 	}
@@ -154,6 +157,9 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 	w.made = append(w.made, c)
 	return c, true
 }
+
+// twinCall names a call of the twin of an MCP server.
+const twinCall = "server, twin"
 
 // lane returns the model script of a subagent that the agent starts for a call. If gate is not "", a gate of that name
 // holds the subagent's turn.

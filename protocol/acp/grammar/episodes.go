@@ -214,13 +214,18 @@ func (w *writer) canLackServers() bool {
 func (w *writer) withoutServers() {
 	bare := &convo{name: w.name("s")}
 	w.Add("session new %s servers=none", bare.name)
-	if w.one(2) {
+	order := pick(w.r, bareOrders)
+	if order == bareOrders[0] {
 		w.plainTurn(bare)
 	}
 	w.sings(w.newConvo())
 	w.plainTurn(bare)
-	w.covered("servers apart", "none")
+	w.covered("servers apart", order)
 }
+
+// bareOrders says whether the first turn of a session without servers comes before or after that of a session with
+// servers.
+var bareOrders = []string{"none, first", "none, later"}
 
 // endsConnecting closes the agent's input while the agent connects to an MCP server that never answers. The agent must
 // exit nevertheless. No further lines may follow in the scenario.

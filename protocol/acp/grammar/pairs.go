@@ -87,6 +87,9 @@ func (w *writer) shapePairs(add func(a, b string)) {
 			add("call", s.Name)
 		}
 	}
+	if w.works("mcp") {
+		add("call", twinCall)
+	}
 	if w.has("several") && w.works("plan") {
 		add("call", planAgain)
 	}
@@ -109,7 +112,9 @@ func (w *writer) wayPairs(add func(a, b string)) {
 		settings = append(settings, "mode")
 	}
 	if w.works("mcp") && w.has("several") {
-		add("servers apart", "none")
+		for _, order := range bareOrders {
+			add("servers apart", order)
+		}
 	}
 	for _, s := range settings {
 		if s != "mode" && w.ways("resume") {

@@ -65,11 +65,13 @@ type serverWatch struct {
 type transportUse struct {
 	sessions map[string]bool // sessions that were given a server over this transport
 	given    int             // number of such servers in all requests
+	ours     bool            // one of them is the stand-in server, which logs its events
 	greeted  int             // Seq of the first initialized event of a server
 	listed   int             // how many times an agent listed the tools
 	since    int             // Seq of the latest listing
 	tools    []string        // names of the tools, in the order of the list
 	turns    int             // turns that began after greeted
+	waited   int             // turns that ended before greeted, of sessions that were given the server
 }
 
 // serverCall is all that is known about the calls of a server's tool with one text. The text identifies the call.
@@ -106,6 +108,7 @@ func (w *serverWatch) given(ev *event) {
 		}
 		w.over[over].given++
 		name := s.Get("name").Str()
+		w.over[over].ours = w.over[over].ours || strings.HasPrefix(name, "canary")
 		if before, again := w.named[name]; again && before != over {
 			w.named[name] = "" // sessions have servers of that name over both transports
 		} else {
@@ -309,12 +312,32 @@ func (w *serverWatch) turnEnded(ev *event) {
 	}
 	for _, over := range slices.Sorted(maps.Keys(w.over)) {
 		u := w.over[over]
-		if u.greeted == 0 || u.greeted > ev.turn.started {
+		if u.greeted == 0 {
+			w.unstarted(ev, over)
+			continue
+		}
+		if u.greeted > ev.turn.started {
 			continue
 		}
 		u.turns++
 		w.judge("not-listed", u.listed == 0 && u.turns > 1 && u.sessions[ev.Session], ev, ev.Session, []int{u.greeted},
 			"The agent connected to %s, but has not asked for its tools in two turns.", serverBy(over))
+	}
+}
+
+// unstarted checks, at the end of a turn, that the agent has connected to a server over the given transport. It must
+// have connected to another server of the session.
+func (w *serverWatch) unstarted(ev *event, over string) {
+	u := w.over[over]
+	if !u.sessions[ev.Session] || !u.ours {
+		return
+	}
+	u.waited++
+	for _, other := range w.over {
+		if other.greeted > 0 && other.sessions[ev.Session] {
+			w.judge("not-started", u.waited > 1, ev, ev.Session, []int{other.greeted}, "The agent connected to another MCP "+
+				"server of the session, but not to %s in two turns.", serverBy(over))
+		}
 	}
 }
 
