@@ -108,8 +108,8 @@ func (w *Sweeper) Explore(ctx context.Context, g Grammar, again *Key) (Outcome, 
 }
 
 // drafts is how many drafts are drawn for each session. The draft whose pairs
-// are newest runs.
-const drafts = 16
+// are newest runs. If no draft has an untried pair, up to moreDrafts are drawn.
+const drafts, moreDrafts = 16, 64
 
 // drawnSessions draws sessions one by one. Each should cover pairs that earlier
 // sessions did not.
@@ -139,12 +139,14 @@ func (s *sweep) drawnSessions(g Grammar, again *Key) iter.Seq[Schedule] {
 
 // draft draws the n-th session. It returns the best of several drafts.
 func (s *sweep) draft(g Grammar, n int) (best DrawnSession) {
-	worth := -1.0
-	for v := range drafts {
+	worth, untried := -1.0, false
+	for v := 0; v < drafts || !untried && v < moreDrafts; v++ {
 		d := g.Draw(Key{Seed: s.engine.Seed, N: n, Variant: v})
-		if x := s.cover.value(pairNames(d.Covers)); x > worth {
+		x, news := s.cover.value(pairNames(d.Covers))
+		if x > worth || news && !untried {
 			best, worth = d, x
 		}
+		untried = untried || news
 	}
 	return best
 }
@@ -287,16 +289,18 @@ func (s *sweep) sessionMap(g Grammar) *results.Sweep {
 }
 
 // value returns how new some pairs are. An untried pair adds 1; a pair that was
-// tried n times adds less the larger n is, and nothing from 4 on.
-func (c *coverage) value(pairs []string) (sum float64) {
+// tried n times adds less the larger n is, and nothing from 4 on. untried reports
+// whether one of the pairs is untried.
+func (c *coverage) value(pairs []string) (sum float64, untried bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range pairs {
 		if n := c.pairs[p]; n < 4 {
 			sum += 1 / float64(1+n*n*4)
+			untried = untried || n == 0
 		}
 	}
-	return sum
+	return sum, untried
 }
 
 // Key returns the text of the key of the session that shows the finding. It
