@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -132,7 +133,11 @@ func (t *Turn) Mention(text string) {
 	t.apart = true
 }
 
-// say records the text in one entry of a reply. It marks the reply as foreign if the text has tags, which may enclose
+// tagged matches tags in which some models put thoughts and tool calls, and special tokens such as <|end|>.
+var tagged = lazy.Regexp(`(?i)<(\||/?(ant)?(think|thought|reason|reflect|analysis|scratch|inner|answer|final|tool|function|` +
+	`invoke|parameter|system))`)
+
+// say records the text in one entry of a reply. It marks the reply as foreign if the text has tags that may enclose
 // thoughts, or secrets, which the agent must not show unchanged.
 func (x *reply) say(e transcript.Entry, body wire.Value) {
 	text := fakellm.ChunkText(body)
@@ -140,7 +145,8 @@ func (x *reply) say(e transcript.Entry, body wire.Value) {
 	case "text":
 		x.text.WriteString(Bare(text))
 		x.raw.WriteString(text)
-		x.foreign = x.foreign || len(e.Redacted) > 0 || strings.Contains(text, "<") || strings.Contains(text, "REDACTED")
+		x.foreign = x.foreign || len(e.Redacted) > 0 || tagged().MatchString(x.raw.String()) ||
+			strings.Contains(text, "REDACTED")
 	case "tool":
 		x.tools = true
 	case "thinking":

@@ -68,8 +68,8 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	}
 }
 
-// failedAfter reports that a turn failed after a complete reply. If the editor refused a request of the agent, the
-// agent may have failed with the editor.
+// failedAfter reports that a turn failed after a complete reply. If the editor or the model failed in the turn, the
+// agent may have failed with them.
 func (x *lastReply) failedAfter(find func(point, format string, args ...any)) {
 	switch {
 	case x.balked:
@@ -98,7 +98,7 @@ type lastReply struct {
 	told bool   // after the reply, the agent sent a text that is not the model's
 	// refused says that the reply is a refusal. marks says that the model's API can mark a reply as a refusal.
 	marks, refused bool
-	balked         bool // in the turn, the editor answered a request of the agent with an error
+	balked         bool // in the turn, the editor answered a request with an error, or the model sent something broken
 }
 
 // lastReplyOf updates the last reply of a turn from an entry of the model's side.
@@ -112,6 +112,8 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
 		turns[t].said += bare(fakellm.ChunkText(ev.body))
 		turns[t].refused = turns[t].refused || turns[t].marks && ev.body.Get("says").Is("refusal")
+	case ev.Kind == transcript.ModelFault && main[n] && turns[t] != nil:
+		turns[t].balked = true
 	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
 		status, _ := ev.body.Get("status").Int()
 		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), why: ev.body.Get("why").Str(),
