@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -192,6 +193,12 @@ func (s *mcpServer) use(ctx context.Context, name string, input map[string]any) 
 		parts = parts[:1]
 	}
 	return strings.Join(parts, "\n"), !res.IsError || fault("mcp-tools-own-error-completed")
+}
+
+// named is the server's own name of a tool that the model calls. The name of one server may begin that of another.
+func (s *mcpServer) named(called string) (string, bool) {
+	name, is := strings.CutPrefix(called, "mcp_"+s.name+"_")
+	return name, is && slices.ContainsFunc(s.tools, func(t mcpTool) bool { return t.Name == name })
 }
 
 // current is the server that runs under the name.

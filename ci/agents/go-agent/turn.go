@@ -918,7 +918,7 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 		return out, ok, false
 	}
 	for _, m := range t.servers() {
-		if name, is := strings.CutPrefix(c.name, "mcp_"+m.name+"_"); is {
+		if name, is := m.named(c.name); is {
 			if !t.permitted(c, c.name, c.name) {
 				return "The user declined.", false, t.ctx.Err() == nil
 			}
