@@ -134,8 +134,8 @@ func (t *Turn) Mention(text string) {
 }
 
 // tagged matches tags in which some models put thoughts and tool calls, and special tokens such as <|end|>.
-var tagged = lazy.Regexp(`(?i)<(\||/?(ant)?(think|thought|reason|reflect|analysis|scratch|inner|answer|final|tool|function|` +
-	`invoke|parameter|system))`)
+var tagged = lazy.Regexp(`(?i)<(\||/?(ant)?(think|thought|reason|reflect|analysis|scratch|inner|answer|final|tool|` +
+	`function|invoke|parameter|system))`)
 
 // say records the text in one entry of a reply. It marks the reply as foreign if the text has tags that may enclose
 // thoughts, or secrets, which the agent must not show unchanged.

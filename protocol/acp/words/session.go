@@ -39,7 +39,7 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 	case !slices.Contains(sessionVerbs, verb):
 		return l.Usage(l.Rest[0].Column, "unknown session command %q%s", verb, mistake.Meant(verb, sessionVerbs))
 	}
-	if w, ok := opts["servers"]; ok && (w.Raw() != "none" || !a.opens() && verb != "load" && verb != "resume") {
+	if w, ok := opts["servers"]; ok && (w.Raw() != "none" || !a.takesServers()) {
 		return l.Usage(w.Column, "servers= takes none, for new, load, resume and fork")
 	}
 	a.name = l.One(1, "a name for the session")
@@ -265,7 +265,7 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 	} else if s != nil {
 		cwd = s.Dir
 	}
-	if !slices.Contains([]string{"new", "load", "resume", "fork"}, a.verb) {
+	if !a.takesServers() {
 		return cwd, nil
 	}
 	servers := offered(b)
@@ -297,6 +297,11 @@ func (a *sessionAct) place(b *scenarios.Branch, s *scenarios.Session, params map
 
 // opens reports whether the request creates a session. The answer then has the id of that session.
 func (a *sessionAct) opens() bool { return a.verb == "new" || a.verb == "fork" }
+
+// takesServers reports whether the request gives the agent MCP servers.
+func (a *sessionAct) takesServers() bool {
+	return slices.Contains([]string{"new", "load", "resume", "fork"}, a.verb)
+}
 
 // list sends session/list once. With the word all, it repeats the request until the agent returns no cursor.
 func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
