@@ -112,12 +112,12 @@ var _ = Describe("a mistake in a scenario", func() {
 		Entry("word after list", "session list evrything\n",
 			`1:14: session list takes only all, then names of sessions, not "evrything" (usage: session `+
 				`new|load|resume|close|delete|fork NAME [of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] `+
-				`[wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
+				`[wait=no] [servers=none] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`),
 		Entry("list all of an unknown session", "session list all b\n",
 			`1:18: no session b is open (open it with session new NAME)`),
 		Entry("list all from a cursor", "session list all cursor=x\n",
 			`1:25: session list all takes no cursor= (usage: session new|load|resume|close|delete|fork NAME `+
-				`[of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] | list [cwd=DIR] [cursor=TEXT] | `+
+				`[of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] [wait=no] [servers=none] | list [cwd=DIR] [cursor=TEXT] | `+
 				`list all [NAME…] [cwd=DIR])`),
 		Entry("no base64", "prompt 'x'\n-- a.png.base64 --\nno picture\n",
 			`2:1: "a.png.base64" does not hold base64: illegal base64 data at input byte 8`),
@@ -135,7 +135,7 @@ var _ = Describe("a mistake in a scenario", func() {
 			`suite/case.txtar:2:13: the quote that begins here is not closed (write '' for a quote inside quotes)`,
 			`suite/case.txtar:3:9: unknown session command "nwe" (did you mean "new"?) (usage: session ` +
 				`new|load|resume|close|delete|fork NAME [of=NAME] [id=TEXT] [cwd=DIR] [add=DIR]… [meta=JSON] ` +
-				`[wait=no] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`,
+				`[wait=no] [servers=none] | list [cwd=DIR] [cursor=TEXT] | list all [NAME…] [cwd=DIR])`,
 			`suite/case.txtar:6:8: no session d is open (open it with session new NAME)`,
 			`suite/case.txtar:7:7: the block that begins here is not closed`,
 			`suite/case.txtar:9:1: "../a" is not a path inside the workspace`,
