@@ -69,10 +69,10 @@ func clusters(seen []*sighting) []*Finding {
 	}
 	for _, f := range list {
 		// The first sighting after sorting represents the finding: the most severe,
-		// if possible not a race, with a short script.
+		// if possible not a race, with a short script that runs quickly.
 		slices.SortStableFunc(f.seen, func(a, b *sighting) int {
 			return cmp.Or(cmp.Compare(blame(b.class), blame(a.class)), boolean(a.schedule.Races)-boolean(b.schedule.Races),
-				scriptLines(a.text())-scriptLines(b.text()), strings.Compare(a.result.ID, b.result.ID))
+				a.cost()-b.cost(), strings.Compare(a.result.ID, b.result.ID))
 		})
 		f.represent(f.seen[0])
 	}
@@ -105,6 +105,13 @@ func boolean(b bool) int {
 		return 1
 	}
 	return 0
+}
+
+// cost tells how long shrinking the script of a sighting takes: its lines, times
+// the seconds of its run divided by patience.
+func (g *sighting) cost() int {
+	const patience = 4 // so that the load of the machine rarely counts
+	return scriptLines(g.text()) * (1 + int(g.result.Duration.Seconds())/patience)
 }
 
 // text returns the scenario of a sighting. It is empty if the sighting is from

@@ -331,7 +331,7 @@ var _ = Describe("a sweep", func() {
 			{"cancel-error", "frame 39 *", "cancel", "prompt-turn/many-chunks", "CANCEL-REASON"},
 			{"saves-at-end-of-turn", "frame*", "kill*", "prompt-turn/two-turns", "keeps-what-was-said"},
 			{"cancel-hits-every-session", "second*", "cancel", "prompt-turn/two-turns", "CANCEL-CAUSE"},
-			{"--one-turn", "racing*", "cancel", "prompt-turn/text", "works-again"},
+			{"--one-turn", "racing*", "cancel", "prompt-turn/text", "MODEL-STOP"},
 			{"--wears-out", "f*, g*", "cancel", "prompt-turn/text", "CANCEL-REASON"},
 			{"cancel-hits-every-session", "merge * with *", "cancel",
 				"permission/allow-once-edit prompt-turn/two-turns", "CANCEL-CAUSE"},

@@ -125,7 +125,7 @@ func (m *model) serve(w http.ResponseWriter, r *http.Request) {
 		stop(rest)
 	default:
 		delta("reasoning_content", "Thinking.")
-		for _, word := range []string{"Well, ", "these are ", "a féw ", "wörds about it."} {
+		for _, word := range []string{"Well,", " ", "these are ", "a féw ", "wörds about it."} {
 			delta("content", word)
 		}
 		stop("stop")
