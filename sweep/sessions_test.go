@@ -23,7 +23,7 @@ import (
 // fit it. What is learned depends on how busy the machine is, and so does what a key draws.
 func exploring(fault string) func(n int, again *sweep.Key) sweep.Outcome {
 	e := engine(fault)
-	e.StepTimeout, e.Seed = 5*time.Second, 3
+	e.StepTimeout = 5 * time.Second
 	w := &sweep.Sweeper{Engine: e, Jobs: 8, Confirm: 3, Repro: GinkgoT().TempDir()}
 	g, learned, err := w.Calibrate(context.Background(), grammar.V1(), "", "")
 	Expect(err).NotTo(HaveOccurred())
@@ -189,7 +189,8 @@ var _ = Describe("drawn sessions", func() {
 			Expect(f.Hits).To(Equal(f.Runs))
 			text, err := os.ReadFile(f.File)
 			Expect(err).NotTo(HaveOccurred())
-			Expect(f.Lines).To(BeNumerically("<=", 15), "%s", text)
+			// Of more than 40 lines. Shortening ends after a time, so a slow machine leaves some more.
+			Expect(f.Lines).To(BeNumerically("<=", 25), "%s", text)
 			Expect(bytes.Count(text, []byte("\n"))).To(BeNumerically("<", 60))
 			k, err := sweep.ParseKey(f.Key())
 			Expect(err).NotTo(HaveOccurred())
