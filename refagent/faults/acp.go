@@ -50,7 +50,6 @@ func inACP() map[string]func() hooks {
 		"forgets-former-turns":      always(hooks{Request: sinceLastUser}),
 		"further-parts-dropped":     always(hooks{Request: firstParts}),
 		"rejected-call-unanswered":  always(hooks{Request: withoutRejections}),
-		"words-before-calls-lost":   always(hooks{Request: withoutWords}),
 		"rejection-told-as-nothing": always(hooks{Request: emptyRejections}),
 		"load-last-turn-first":      always(hooks{Restore: lastTurnFirst}),
 		"load-forgets-settings": always(hooks{Restore: func(_ string, lines [][]byte) [][]byte {

@@ -45,16 +45,6 @@ func emptyRejections(_ string, list messages) messages {
 	return list
 }
 
-// withoutWords leaves out what the model said before its calls.
-func withoutWords(_ string, list messages) messages {
-	for i, m := range list {
-		if len(m.Calls) > 0 {
-			list[i].Text = ""
-		}
-	}
-	return list
-}
-
 // systemAsUser sends the editor's system prompt to the model as a user message.
 func systemAsUser(_ string, list messages) messages {
 	if list[0].Role == "system" {
