@@ -107,7 +107,7 @@ func (r chartRow) title() string {
 	return r.first + " … " + r.last
 }
 
-// table writes rows as a table. width is that of the widest title.
+// table writes rows as a table. Each title is padded to width characters.
 func table(b *strings.Builder, rows []chartRow, actions []string, width int) {
 	for i, a := range actions {
 		fmt.Fprintf(b, "  %2d %s\n", i+1, a)

@@ -247,8 +247,8 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 	}
 }
 
-// joined returns the model's text around the first white space that the agent left out between two words. It returns
-// "" if there is none, or if the agent showed more or less than the text of the replies.
+// joined returns the model's text around the first white space that the agent left out between two words. If the agent
+// left out none, or showed other words than those of the replies, the result is "".
 func (t *Turn) joined(owed []*reply) string {
 	said := []rune(strings.Join(lists.Map(owed, func(x *reply) string { return x.raw.String() }), "\n"))
 	shown := []rune(t.raw.String())

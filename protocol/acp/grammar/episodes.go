@@ -223,8 +223,7 @@ func (w *writer) withoutServers() {
 	w.covered("servers apart", order)
 }
 
-// bareOrders says whether the first turn of a session without servers comes before or after that of a session with
-// servers.
+// bareOrders lists the two orders of the first turns: the session without servers is prompted first, or later.
 var bareOrders = []string{"none, first", "none, later"}
 
 // endsConnecting closes the agent's input while the agent connects to an MCP server that never answers. The agent must
