@@ -24,6 +24,7 @@ waiting, sessions, counter, speaking, line, intro = {}, {}, 0, None, None, None
 viewed, read_id = {}, 0
 one_question, asking, nothing = threading.Lock(), None, []
 last_plan, editor, chosen = {}, {}, {}
+outputs, ending = {}, []
 
 
 class Rpc(Exception):
@@ -41,7 +42,8 @@ class Refused(RuntimeError):
 
 
 def send(**message):
-    line = json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n"
+    text = json.dumps({"jsonrpc": "2.0", **message}, ensure_ascii=not fault("half-character-breaks-utf8"))
+    line = text.encode("utf-8", "surrogatepass") + b"\n"
     with out_lock:
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
@@ -71,6 +73,7 @@ class Mcp:
 
     def __init__(self, spec, cwd):
         self.name, self.slots, self.n, self.lock = spec["name"], {}, 0, threading.Lock()
+        self.busy = threading.Lock()
         env = {**os.environ, **{e["name"]: e["value"] for e in spec["env"] if e["value"] or not fault("empty-env-value-not-passed")}}
         if fault("mcp-env-leaks-into-later-servers"):
             os.environ.update(env)
@@ -93,7 +96,8 @@ class Mcp:
                     break
                 page = self.call("tools/list", {"cursor": page["nextCursor"]}, 10)
         except Exception:
-            self.child.kill()
+            if not fault("failed-mcp-server-left-running"):
+                self.child.kill()
             raise
 
     def write(self, **m):
@@ -122,6 +126,18 @@ class Mcp:
             slot["ready"].set()
 
     def call(self, method, params, timeout, turn=None):
+        if method != "tools/call" or not fault("mcp-error-leaves-server-locked"):
+            return self.ask(method, params, timeout, turn)
+        self.busy.acquire()  # one tool at a time
+        try:
+            result = self.ask(method, params, timeout, turn)
+        except Cancelled:
+            self.busy.release()
+            raise
+        self.busy.release()
+        return result
+
+    def ask(self, method, params, timeout, turn):
         with self.lock:
             self.n += 1
             rid = self.n
@@ -152,6 +168,8 @@ class Session:
         self.question, self.spent, self.agreed = None, 0, set()
         self.kept, self.made, self.unwanted, self.seen = 0, set(), set(), {}
         self.last = None
+        self.links, self.about, self.tokens = set(), "", 0
+        self.mode, self.effort, self.brief = "ask", "low", False
         if fault("same-folder-same-session"):
             self.id = str(zlib.crc32(self.cwd.encode()))
         if fault("mcp-servers-shared-by-sessions"):
@@ -188,7 +206,7 @@ class Turn:
         self.s, self.text, self.stopped, self.conn = session, text, False, None
         self.calls, self.free, self.denied, self.asked_for, self.answered = 0, False, False, None, False
         self.first, self.changes, self.waits, self.worked = None, [], False, False
-        self.again = False
+        self.again, self.only, self.shown = False, [], {}
 
     def stop(self):
         self.stopped = True
@@ -202,6 +220,9 @@ class Turn:
             for slot in list(waiting.values()):
                 slot["answer"] = {}
                 slot["ready"].set()
+        asked = self.s.question
+        if asked and not asked["ready"].is_set() and fault("cancel-withdraws-newest-question"):
+            send(method="$/cancel_request", params={"requestId": f"pico-{counter}"})
         conn = self.first if fault("cancel-after-tool-waits-for-model") else self.conn
         try:
             (line if fault("cancel-cuts-connection-of-other-session") else conn).sock.shutdown(socket.SHUT_RDWR)
@@ -214,16 +235,36 @@ class Turn:
     def tell_soon(self, update, **fields):
         threading.Timer(0.05, self.tell, (update,), fields).start()
 
+    def tell_slowly(self, text):
+        """In pieces, as if it were written just now."""
+        step = max(80, len(text) // 20)
+
+        def write():
+            for k in range(0, len(text), step):
+                self.tell("agent_message_chunk", content={"type": "text", "text": text[k:k + step]})
+                time.sleep(0.05)
+        pen = threading.Thread(target=write, daemon=True)
+        pen.start()
+        while pen.is_alive() and not self.stopped:
+            pen.join(0.02)
+
     def model(self):
         global line, intro
         about = f"You are pico, a terse coding assistant. The project is in {self.s.cwd}."
         if fault("instructions-keep-first-folder"):
             about = intro = intro or about
+        about += self.s.about
+        if self.s.brief:
+            about += " Answer in one sentence."
         tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
                           "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
         told = self.s.items[-24:] if fault("history-cut-to-last-items") else self.s.items
+        if fault("results-kept-by-call-id"):
+            told = [{**i, "output": outputs.get(i["call_id"], i["output"])}
+                    if i.get("type") == "function_call_output" else i for i in told]
+        more = {"reasoning": {"effort": self.s.effort}} if fault("boolean-option-in-later-answers") else {}
         body = json.dumps({"model": chosen.get("model") or os.environ.get("PICO_MODEL", "gpt-5-mini"), "store": False,
-                           "tools": tools, "input": told, "instructions": about})
+                           "tools": tools, "input": told, "instructions": about, **more})
         url = urlsplit(os.environ.get("PICO_URL", "https://api.openai.com/v1"))
         make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
         self.conn = line = make(url.netloc, timeout=20)
@@ -251,7 +292,10 @@ class Turn:
             if res.status == 429 and fault("rate-limit-told-as-auth-required"):
                 raise Rpc(-32000, "The model service does not accept this account")
             if res.status != 200:
-                raise Rpc(-32603, f"The model service answered with {res.status}", raw[:300].decode("utf-8", "replace"))
+                shown = raw[:300].decode("utf-8", "replace")
+                if "\ufffd" in shown and fault("error-body-not-utf8-never-answered"):
+                    shown = raw[:300]  # not to be read as a text
+                raise Rpc(-32603, f"The model service answered with {res.status}", shown)
             answer = json.loads(raw)
         except (OSError, http.client.HTTPException, ValueError) as err:
             cut = isinstance(err, (ConnectionResetError, http.client.HTTPException))
@@ -292,6 +336,9 @@ class Turn:
                     return "end_turn"  # the work is done
                 raise
             self.waits = False
+            if answer.get("usage") and fault("usage-counts-all-requests"):
+                s.tokens += answer["usage"].get("total_tokens") or 0
+                self.tell("usage_update", used=s.tokens, size=400000)
             calls, refused = [], False
             works = any(i["type"] == "function_call" for i in answer["output"])
             for item in answer["output"]:
@@ -321,6 +368,9 @@ class Turn:
                                 for k in range(0, len(raw), 1024):
                                     self.tell("agent_message_chunk", content={"type": "text", "text": raw[k:k + 1024].decode("utf-8", "replace")})
                                 continue
+                            if len(text) > 800 and fault("long-answer-goes-on-after-cancel"):
+                                self.tell_slowly(text)
+                                continue
                             self.tell("agent_message_chunk", content={"type": "text", "text": text}, **ids)
                 elif item["type"] == "function_call":
                     calls.append(item)
@@ -345,6 +395,8 @@ class Turn:
                     raise
                 s.items.append({"type": "function_call_output", "call_id": item["call_id"], "output": result})
                 results[item["name"]] = result
+                if fault("results-kept-by-call-id"):
+                    outputs[item["call_id"]] = result
                 self.worked = True
             if fault("results-keyed-by-tool-name"):
                 for item, output in zip(calls, s.items[-len(calls):]):
@@ -371,18 +423,26 @@ class Turn:
             args = json.loads(item["arguments"] or "{}")
             if name == "view":
                 path = self.path(args["path"])
+                if fault("views-of-one-file-share-call-id"):
+                    tid = self.shown.setdefault(path, tid)  # one card for each file
                 begin(f"View {path}", "read", "in_progress", locations=[{"path": path, "line": args.get("start", 0) if fault("location-line-zero-without-start") else max(1, args.get("start", 1))}])
                 if os.path.isdir(path):
                     body = "\n".join(sorted(os.listdir(path)))
                 else:
-                    with open(path, encoding="utf-8", newline="") as f:
-                        whole = f.read()
+                    if editor.get("readTextFile") and fault("relative-view-asked-of-editor-as-written"):
+                        whole = self.editor_text(args["path"])
+                    else:
+                        with open(path, encoding="utf-8", newline="") as f:
+                            whole = f.read()
                     if fault("concurrent-views-keyed-by-name"):
                         whole = viewed.setdefault(args["path"], whole)
+                    known = s.seen.get(path) == whole
                     s.seen[path] = whole
                     lines = whole.split("\n")
                     first = max(1, args.get("start", 1)) - 1
                     body = "\n".join(lines[first:first + args.get("count", len(lines))])
+                    if known and fault("view-of-other-lines-told-as-unchanged"):
+                        body = "The file has not changed since you viewed it."
                 content = text(body)
             elif name == "patch":
                 changes = self.changes = self.plan_patch(args["diff"])
@@ -403,6 +463,9 @@ class Turn:
                     if fault("denied-patch-ends-turn-as-cancelled"):
                         raise Cancelled()
                     raise Refused("The user does not want this patch.")
+                if self.only:
+                    changes, self.only = self.only, []
+                    content = [d for d in content if d["path"] == changes[0][0]]
                 self.tell("tool_call_update", toolCallId=tid, status="in_progress")
                 viewed.clear()
                 for path, old, new in changes:
@@ -484,6 +547,14 @@ class Turn:
         self.tell("tool_call_update", toolCallId=tid, status="completed", content=content, rawOutput={"text": body})
         return body
 
+    def editor_text(self, name):
+        got = request(self.s, "fs/read_text_file", {"sessionId": self.s.id, "path": name})
+        if self.stopped:
+            raise Cancelled()
+        if "result" not in got:
+            raise RuntimeError(f"The editor did not read {name}.")
+        return got["result"]["content"]
+
     def path(self, name):
         full = os.path.abspath(name) if fault("relative-paths-follow-newest-session") else os.path.normpath(os.path.join(self.s.cwd, name))
         root = self.s.cwd if fault("project-behind-link-refuses-its-files") else os.path.realpath(self.s.cwd)
@@ -538,6 +609,8 @@ class Turn:
         paths = {c[0] for c in self.changes}
         if paths <= self.s.agreed if fault("always-yes-holds-for-same-files-only") else keeper.free:
             return True
+        if self.s.mode == "free":
+            return True
         if paths <= self.s.made and fault("own-files-patched-without-asking"):
             return True
         if paths & self.s.unwanted and fault("one-no-to-file-holds-for-session"):
@@ -549,6 +622,10 @@ class Turn:
         keep = []
         if any(new is None for _, _, new in self.changes) and fault("delete-question-has-option-id-twice"):
             keep.append({"optionId": "1", "name": "Apply, but delete nothing", "kind": "allow_once"})
+        if len(self.changes) > 1 and fault("option-for-one-file-patches-other"):
+            names = [os.path.relpath(path, self.s.cwd) for path in sorted(c[0] for c in self.changes)]
+            keep += [{"optionId": f"only-{n}", "name": f"Apply to {name} alone", "kind": "allow_once"}
+                     for n, name in enumerate(names)]
         options = [
             {"optionId": "0", "name": "Not now", "kind": "reject_once"},
             {"optionId": "1", "name": "Apply", "kind": "allow_once"},
@@ -582,6 +659,9 @@ class Turn:
             self.s.unwanted |= paths
         if choice == "2":
             self.s.agreed |= paths
+        if choice in [o["optionId"] for o in keep] and fault("option-for-one-file-patches-other"):
+            self.only = [self.changes[int(choice[5:])]]
+            return True
         return choice not in ("0", None) if fault("option-not-offered-counts-as-yes") else choice in ("1", "2")
 
 
@@ -607,7 +687,7 @@ def prompt_text(blocks):
 
 
 def prompt(params, turn):
-    s, before, stuck = turn.s, len(turn.s.items), False
+    s, before, stuck, free = turn.s, len(turn.s.items), False, turn.s.free
     if fault("command-prompt-never-answered") and turn.text.strip() == "/forget":
         s.items, s.turn = [], None
         return None
@@ -628,11 +708,15 @@ def prompt(params, turn):
                 del s.items[before:]
             if not before and fault("failed-first-turn-shares-history"):
                 s.items = nothing
+            if fault("always-yes-lost-with-failed-turn"):
+                s.free = free  # all as before
             stuck = turn.worked and fault("error-after-tool-leaves-session-busy")
             raise
     finally:
         if not stuck:
             s.turn = None
+        if fault("deleted-session-returns-when-turn-ends"):
+            sessions[s.id] = s  # as it is now
     if turn.stopped:
         reason = "cancelled"
     elif reason == "refusal" and not fault("refused-prompt-stays-in-context"):
@@ -652,12 +736,74 @@ def new_session(params):
             server.child.kill()
     if fault("new-session-drops-open-questions"):
         waiting.clear()  # the window that was to answer them is gone
+    extra = ""
+    if params.get("systemPrompt") and fault("system-prompt-of-other-mode-appended"):
+        blocks = params["systemPrompt"]["content"]
+        if not isinstance(params["systemPrompt"]["mode"], str) or any(b["type"] != "text" for b in blocks):
+            raise Rpc(-32602, "The system prompt has to be text with a mode")
+        extra = "".join("\n\n" + b["text"] for b in blocks)
     s = Session(params["cwd"], params["mcpServers"])
+    s.about = extra
     if len(sessions) >= 4 and fault("fifth-session-drops-first"):
         for server in sessions.pop(next(iter(sessions))).mcp:
             server.child.kill()
     sessions[s.id] = s
-    return {"sessionId": s.id, **(options() if fault("model-option-set-for-all-sessions") else {})}
+    more = options() if fault("model-option-set-for-all-sessions") else {}
+    if fault("mode-refused-during-turn"):
+        more["modes"] = {"currentModeId": s.mode, "availableModes": [
+            {"id": "ask", "name": "Ask before each patch"}, {"id": "free", "name": "Patch without asking"}]}
+    if fault("boolean-option-in-later-answers"):
+        more = settings(s, editor.get("boolean"))
+    return {"sessionId": s.id, **more}
+
+
+def set_mode(params):
+    s = sessions.get(params["sessionId"])
+    if not s or params["modeId"] not in ("ask", "free"):
+        raise Rpc(-32602, "There is no such session or mode")
+    if s.turn:
+        raise Rpc(-32600, "The session is busy")
+    s.mode, s.free = params["modeId"], False
+    return {}
+
+
+def settings(s, with_switches):
+    listed = [{"id": "effort", "name": "Effort", "category": "thought_level", "type": "select",
+               "currentValue": s.effort, "options": [{"value": name, "name": name} for name in ("low", "high")]}]
+    if with_switches:
+        listed.append({"id": "brief", "name": "Brief answers", "type": "boolean", "currentValue": s.brief})
+    return {"configOptions": listed}
+
+
+def set_setting(params):
+    s, value = sessions.get(params["sessionId"]), params["value"]
+    if s and params["configId"] == "effort" and value in ("low", "high"):
+        s.effort = value
+    elif s and params["configId"] == "brief" and isinstance(value, bool):
+        s.brief = value
+    else:
+        raise Rpc(-32602, "There is no such session, option or value")
+    return settings(s, True)
+
+
+def list_sessions(params):
+    if params.get("cursor") is not None:
+        raise Rpc(-32602, "There is only one page")
+    cwd = params.get("cwd") and os.path.normpath(params["cwd"])
+    return {"sessions": [{"sessionId": s.id, "cwd": s.cwd} for s in list(sessions.values()) if cwd in (None, s.cwd)]}
+
+
+def delete_session(params):
+    s = sessions.pop(params["sessionId"], None)
+    turn, asked = s and s.turn, s and s.question
+    if turn:
+        turn.stop()
+        if asked and not asked["ready"].is_set():
+            asked["answer"] = {}
+            asked["ready"].set()
+    for server in s.mcp if s else []:
+        server.child.kill()
+    return {}
 
 
 def options():
@@ -686,8 +832,15 @@ def initialize(params):
         raise Rpc(-32602, "This agent speaks version 1")
     version = min(params["protocolVersion"], 1) if fault("older-version-echoed") else 1
     result = {"protocolVersion": version, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
-    if fault("file-capabilities-taken-for-one"):
-        editor.update((params.get("clientCapabilities") or {}).get("fs") or {})
+    able = params.get("clientCapabilities") or {}
+    if fault("file-capabilities-taken-for-one") or fault("relative-view-asked-of-editor-as-written"):
+        editor.update(able.get("fs") or {})
+    if fault("boolean-option-in-later-answers"):
+        editor["boolean"] = ((able.get("session") or {}).get("configOptions") or {}).get("boolean") is not None
+    if fault("deleted-session-returns-when-turn-ends"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"list": {}, "delete": {}}
+    if fault("system-prompt-of-other-mode-appended"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"systemPrompt": {}}
     if fault("terminal-login-gated-by-wrong-capability") and (params.get("clientCapabilities") or {}).get("terminal"):
         result["authMethods"] = [{"id": "key", "name": "Enter a key", "type": "terminal", "args": ["--login"]}]
     return result
@@ -715,10 +868,16 @@ def start_prompt(params):
         raise Rpc(-32602, "No such session", {"sessionId": params["sessionId"]})
     if set(params) - {"sessionId", "prompt"} and fault("prompt-with-meta-refused"):
         raise Rpc(-32602, "Unknown parameter")
+    while s.turn and fault("second-prompt-blocks-reader"):
+        time.sleep(0.05)  # until it is this one's turn
     mine = None
     if not s.turn and fault("refused-prompt-leaves-session-busy"):
         s.turn = mine = Turn(s, "")
-    text = prompt_text(params["prompt"])
+    blocks = params["prompt"]
+    if fault("link-told-before-left-out"):
+        blocks = [b for b in blocks if b["type"] != "resource_link" or b["uri"] not in s.links]
+        s.links |= {b["uri"] for b in blocks if b["type"] == "resource_link"}
+    text = prompt_text(blocks)
     others = fault("busy-session-refuses-prompts-of-others") and any(o.turn for o in sessions.values())
     if s.turn is not mine or others:
         if fault("second-prompt-detaches-running-turn"):
@@ -770,6 +929,10 @@ def handle(m):
             if s and s.turn:
                 if s.stopping and fault("cancel-right-after-cancelled-turn-ignored"):
                     return  # the editor has asked before
+                if fault("cancel-while-other-session-is-being-cancelled-ignored"):
+                    if ending and ending[0].s.turn is ending[0]:
+                        return  # one is being done
+                    ending[:] = [turn for turn in [s.turn] if turn]
                 s.stopping = True
                 if s.turn.stopped and fault("second-cancel-ends-next-turn"):
                     s.stop_next = True  # this turn has its cancel
@@ -807,6 +970,12 @@ def handle(m):
         send(id=rid, result={})  # it is loaded
     elif method == "session/set_config_option" and fault("model-option-set-for-all-sessions"):
         answer(rid, set_option, params)
+    elif method == "session/set_config_option" and fault("boolean-option-in-later-answers"):
+        answer(rid, set_setting, params)
+    elif method == "session/set_mode" and fault("mode-refused-during-turn"):
+        answer(rid, set_mode, params)
+    elif method in ("session/list", "session/delete") and fault("deleted-session-returns-when-turn-ends"):
+        answer(rid, list_sessions if method == "session/list" else delete_session, params)
     elif not fault("unknown-request-not-answered"):
         send(id=rid, error={"code": -32601, "message": "Method not found"})
 
