@@ -18,7 +18,8 @@ func modelCalls(w *watch) {
 	c := &callWatch{w, map[*turn]*calling{}}
 	w.On(c.model, modelEvent)
 	c.on(func(ev *event, x *calling) {
-		if ev.tool == nil { // the first entry that names this call
+		// The first entry that names this call. TOOL-RESEND reports a call with the id of another turn's call.
+		if ev.tool == nil || ev.topic == toolCall && ev.tool.turn != ev.turn {
 			x.shown++
 		}
 		x.failed = x.failed || ev.update.Get("status").Is("failed")

@@ -263,7 +263,7 @@ func cancelCause(w *watch) {
 	}
 	last := map[*conn]told{}
 	idle := map[*session]int{} // Seq of a session/cancel after the last turn and before the next
-	refused := map[*turn]int{}
+	refused, rejected := map[*turn]int{}, map[*turn]bool{}
 	// By the schema (RequestPermissionOutcome), the outcome cancelled tells the agent that the turn was cancelled
 	// before the user answered.
 	excused := map[*turn]bool{}
@@ -279,7 +279,8 @@ func cancelCause(w *watch) {
 		case denial(ev) == dismissed, ev.code() == -32800:
 			excused[t] = true
 		case !allows(ev):
-			refused[t] = ev.Seq
+			how := denial(ev)
+			refused[t], rejected[t] = ev.Seq, how == rejectedOnce || how == rejectedAlways
 		}
 	}, answered(permission))
 	w.onEnd(func(ev *event) {
@@ -287,17 +288,21 @@ func cancelCause(w *watch) {
 		if t == nil {
 			return
 		}
-		before, refusal, cancelled := idle[t.session], refused[t], excused[t]
+		before, refusal, said, cancelled := idle[t.session], refused[t], rejected[t], excused[t]
 		delete(refused, t)
+		delete(rejected, t)
 		delete(excused, t)
 		delete(idle, t.session)
-		w.Saw("not-cancelled", "earlier-cancel", "other-session")
+		w.Saw("not-cancelled", "earlier-cancel", "other-session", "rejected")
 		if ev.stop != "cancelled" || cancelled || t.excused() {
 			return
 		}
 		object := fmt.Sprint(t.started)
 		other := last[ev.conn]
 		switch {
+		case refusal > 0 && said:
+			w.find("rejected", ev, object, []int{t.started, refusal},
+				"The turn ended with cancelled after the user had rejected a call, but nobody had cancelled the turn.")
 		case refusal > 0:
 			w.find("denied-permission", ev, object, []int{t.started, refusal},
 				"The turn ended with cancelled after a permission was not granted, but nobody had cancelled it.")

@@ -74,6 +74,9 @@ func (w *world) foldTool(s *session, ev *event) {
 		}
 	}
 	t.show(u.Get("content"))
+	if input := inputOf(u); input != 0 {
+		t.input = input
+	}
 }
 
 // show replaces the list of the tool call's terminals by the terminals in content.

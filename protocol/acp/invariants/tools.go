@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"hash/maphash"
 	"slices"
 
 	"github.com/acp-test/acp-test/rules"
@@ -114,10 +115,13 @@ func elsewhere(w *watch, ev *event, id wire.Value) bool {
 // toolResend checks that two tool calls do not share an id.
 func toolResend(w *watch) {
 	w.On(func(ev *event) {
-		w.Saw("ended")
-		t := ev.tool
+		w.Saw("ended", "another")
+		t, input := ev.tool, inputOf(ev.update)
 		switch {
 		case t == nil || t.by != byCall || blurred(ev):
+		case t.status.final() && t.turn != ev.turn && t.input != 0 && input != 0 && input != t.input:
+			w.find("another", ev, t.id, []int{t.first}, "A tool_call with other input has the id %q of a tool call of an "+
+				"earlier turn.", t.id)
 		case t.status.final():
 			w.find("ended", ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
 				ending(t.status))
@@ -128,6 +132,18 @@ func toolResend(w *watch) {
 				"A second tool_call has the id %q of a tool call that still runs: send tool_call_update instead.", t.id)
 		}
 	}, toolCall)
+}
+
+// inputHash gives the hashes of tools their seed.
+var inputHash = maphash.MakeSeed()
+
+// inputOf returns a hash of the input of the tool call that an update is about, or 0 if the update has no input.
+func inputOf(update wire.Value) uint64 {
+	input := update.Get("rawInput")
+	if input.Kind() != wire.Object || input.Len() == 0 {
+		return 0
+	}
+	return maphash.Bytes(inputHash, input.Raw())
 }
 
 // blurred reports whether an update of a tool call may be part of a replay: the client requested a load during the

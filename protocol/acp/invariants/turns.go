@@ -70,7 +70,8 @@ type tool struct {
 	status    status
 	again     bool  // the call continued after it had ended
 	blamed    bool  // another rule has reported that the call did not end
-	turn      *turn // turn in which the call was first seen, or nil
+	input     uint64 // latest input, as inputOf returns it
+	turn      *turn  // turn in which the call was first seen, or nil
 	first     int
 	seq       int      // Seq of the latest entry about the call
 	terminals []string // ids of the terminals in the content of the call
