@@ -89,6 +89,9 @@ func (a *Ability) able(path string) bool { return a.Able[path] }
 // works reports whether a neutral tool worked in calibration, or must work because the profile promises it.
 func (a *Ability) works(tool string) bool { return a.Tools[tool].Works || a.Tools[tool].Promised }
 
+// moreFolders is the capability for sessions with folders beside their own.
+const moreFolders = "sessionCapabilities.additionalDirectories"
+
 type way struct{ name, needs string }
 
 // waysIn has the ways to open, list or leave a session, each with the capability that it needs.

@@ -42,6 +42,9 @@ func episodes() []episode {
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
+		{1, "extra folder", func(w *writer) bool {
+			return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
+		}, (*writer).extraFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
 }
@@ -126,6 +129,8 @@ func (w *writer) wayIn() {
 		w.check("USTB-006", "has-the-history")
 		w.modelSaw("", twin, told)
 		w.plainTurn(c)
+	case w.ways("load", "resume") && w.works("read_file") && c.mode == "" && w.one(4):
+		w.moves(c)
 	case w.ways("load", "resume"):
 		w.reopen(c)
 		w.covered("leave by "+leave.name, before)

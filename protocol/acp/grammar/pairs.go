@@ -116,6 +116,14 @@ func (w *writer) wayPairs(add func(a, b string)) {
 			add("servers apart", order)
 		}
 	}
+	if w.able(moreFolders) && w.works("read_file") {
+		add("new", "extra folder")
+	}
+	for _, how := range []string{"load", "resume"} {
+		if w.ways(how) && w.works("read_file") {
+			add(how, otherFolder)
+		}
+	}
 	for _, s := range settings {
 		if s != "mode" && w.ways("resume") {
 			add("resume", s)

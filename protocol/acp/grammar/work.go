@@ -126,26 +126,80 @@ func (w *writer) usersEdit() {
 func (w *writer) ownFolder() {
 	dir := w.name("dir")
 	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
-	mark := w.name("nota") + "x"
-	w.file(dir+"/"+mark+".txt", "inside\n")
-	w.file(mark+".txt", "out-of-place-"+mark+"\n")
+	name := w.twoFiles(dir, "")
 	w.Add("session new %s cwd=%s", c.name, dir)
 	w.convos = append(w.convos, c)
 	w.covered("new", "cwd")
 	w.between(c, keptFolder)
 	if w.has("several") && w.Together && len(w.convos) < most && w.one(2) {
-		defer w.readsBeside(mark + ".txt")()
+		defer w.readsBeside(name + ".txt")()
 	}
+	w.worksIn(c, name, "", "SESSION-007")
+}
+
+// moves reopens a session in another folder. An agent may refuse this, and otherwise the session works in that folder.
+func (w *writer) moves(c *convo) {
+	how := pick(w.r, []string{"load", "resume"})
+	if !w.ways(how) {
+		how = map[string]string{"load": "resume", "resume": "load"}[how]
+	}
+	old, dir, l := c.folder(), w.name("dir"), w.name("L")
+	name := w.twoFiles(dir, old)
+	w.Add("session %s %s cwd=%s wait=no as %s", how, c.name, dir, l)
+	w.Add("await response %s", l)
+	w.Add("needs saw response %s result?", l)
+	c.gone, c.dir, c.servers = false, dir, w.served()
+	w.covered(how, otherFolder)
+	w.worksIn(c, name, old, map[string]string{"load": "LOAD-015"}[how])
+}
+
+// otherFolder names the setting of a session that is reopened in another folder.
+const otherFolder = "another folder"
+
+// twoFiles writes two files of one name into a folder and into another one, which has a slash behind it. The result is
+// that name without its end ".txt".
+func (w *writer) twoFiles(dir, other string) (name string) {
+	name = w.name("nota") + "x"
+	w.file(dir+"/"+name+".txt", "inside\n")
+	w.file(other+name+".txt", "out-of-place-"+name+"\n")
+	return name
+}
+
+// worksIn writes a turn in which the model uses relative paths. Nothing of it may happen in the folder other.
+func (w *writer) worksIn(c *convo, name, other, requirement string) {
 	w.prompt(c, w.name("P"))
-	first := reply{tool("read_file", object{"path": mark + ".txt"})}
+	first := reply{tool("read_file", object{"path": name + ".txt"})}
 	if w.works("write_file") && w.one(2) {
-		first = append(first, tool("write_file", object{"path": mark + "new.txt", "content": "new\n"}))
+		first = append(first, tool("write_file", object{"path": name + "new.txt", "content": "new\n"}))
 	}
 	w.Turns = append(w.Turns, turnOf(first, w.last()))
-	w.check("SESSION-007", "stays-in-its-folder")
+	w.check(requirement, "stays-in-its-folder")
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+mark)
-	w.Add("! exists %s", mark+"new.txt")
+	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+name)
+	w.Add("! exists %s", other+name+"new.txt")
+	w.check("", "goes-on")
+}
+
+// extraFolder opens a session that has a folder beside its own, and may reopen it. The model reads a file there.
+func (w *writer) extraFolder() {
+	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}
+	file := c.extra + "/" + w.name("nota") + "x.txt"
+	mark := w.name("beside") + "x"
+	w.file(c.dir+"/readme.txt", "In "+c.dir+".\n")
+	w.file(file, mark+"\n")
+	w.Add("session new %s %s %s", c.name, c.in(), c.beside())
+	w.convos = append(w.convos, c)
+	w.plainTurn(c)
+	w.between(c, keptFolder)
+	if w.ways("load", "resume") && w.one(2) {
+		w.reopen(c)
+	}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("read_file", object{"path": "$WORK/" + file})}, w.last()))
+	w.covered("new", "extra folder")
+	w.check("DIRS-010", "reads-beside")
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.modelSaw("", c, mark)
 	w.check("", "goes-on")
 }
 

@@ -59,7 +59,7 @@ type convo struct {
 	number      int
 	again       string // said, once the model has answered it, so that the user may repeat it; else ""
 	servers     bool   // the session has the MCP server
-	dir         string // folder of the session, relative to the workspace
+	dir, extra  string // folders of the session, relative to the workspace: its own and an additional one
 }
 
 // folder returns the session's folder with a slash at the end, or "" if the session works in the workspace itself.
@@ -76,6 +76,14 @@ func (c *convo) in() (cwd script.Word) {
 		cwd = script.Option("cwd", c.dir)
 	}
 	return cwd
+}
+
+// beside returns the option add= with the session's additional folder, or the zero Word.
+func (c *convo) beside() (add script.Word) {
+	if c.extra != "" {
+		add = script.Option("add", c.extra)
+	}
+	return add
 }
 
 func newWriter(a *Ability) *writer {
@@ -154,11 +162,15 @@ func (w *writer) setUp() {
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
 	name := pick(w.r, []string{"canary", "canary", "canary-bird", "canary_bird_2"})
 	nulls := w.has("writes") && w.one(6)
+	system := w.able("sessionCapabilities.systemPrompt") && w.has("settings") && w.one(2)
 	if w.without("s") {
 		return
 	}
 	if nulls {
 		w.Add("nulls")
+	}
+	if system {
+		w.Add("system %s", script.Quote("Answer in the manner of "+w.name("mundart")+"x."))
 	}
 	if ids != "" {
 		w.Add(ids)
@@ -277,7 +289,7 @@ func (w *writer) reopen(c *convo) {
 	}
 	l := w.name("L")
 	w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
-	w.Add("session %s %s %s as %s", how, c.name, c.in(), l)
+	w.Add("session %s %s %s %s as %s", how, c.name, c.in(), c.beside(), l)
 	w.Add("await response %s result?", l)
 	w.check("", "goes-on")
 	c.gone, c.servers = false, w.served() // the agent may or may not restore the mode
