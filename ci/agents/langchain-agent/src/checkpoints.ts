@@ -1,10 +1,11 @@
 // A checkpointer that survives the process: LangGraph's own in memory, and a
 // file for each thread.
 import { randomUUID } from "node:crypto"
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
 import { MemorySaver } from "@langchain/langgraph"
+import { fault } from "./fault.js"
 
 type Put = Parameters<MemorySaver["put"]>
 type PutWrites = Parameters<MemorySaver["putWrites"]>
@@ -20,9 +21,14 @@ export class FileSaver extends MemorySaver {
 		return thread
 	}
 
+	/** Reports whether a thread has a file. */
+	has(thread: string): boolean {
+		return isThread(thread) && existsSync(file(thread))
+	}
+
 	/** Reads a thread from its file and reports whether there is one. */
 	read(thread: string): boolean {
-		if (!/^[0-9a-f-]{36}$/.test(thread)) return false // a client's text becomes no path
+		if (!isThread(thread)) return false // a client's text becomes no path
 		try {
 			const saved = JSON.parse(readFileSync(file(thread), "utf8"), (_, v) =>
 				typeof v === "string" && v.startsWith(bytes) ? new Uint8Array(Buffer.from(v.slice(bytes.length), "base64")) : v)
@@ -63,11 +69,14 @@ export class FileSaver extends MemorySaver {
 		const mine = Object.entries(this.writes).filter(([key]) => JSON.parse(key)[0] === thread)
 		const text = JSON.stringify({ storage: this.storage[thread], writes: Object.fromEntries(mine) }, (_, v) =>
 			v instanceof Uint8Array ? bytes + Buffer.from(v).toString("base64") : v)
-		mkdirSync(folder, { recursive: true })
+		const made = mkdirSync(folder, { recursive: true })
+		if (made && fault("session-folder-told-on-stdout")) console.log(`Sessions are kept in ${folder}`)
 		const whole = file(thread) + ".new" // a process that is killed leaves the old file or the new one
 		writeFileSync(whole, text)
 		renameSync(whole, file(thread))
 	}
 }
+
+const isThread = (id: string) => /^[0-9a-f-]{36}$/.test(id)
 
 const file = (thread: string) => join(folder, thread + ".json")

@@ -10,9 +10,13 @@ export async function replay(session: Session) {
 	const { values } = await session.agent.graph.getState(session.config)
 	const messages: BaseMessage[] = values.messages ?? []
 	const results = new Map(messages.filter((m) => ToolMessage.isInstance(m)).map((m) => [m.tool_call_id, m]))
+	let before = ""
 	for (const message of messages) {
 		if (HumanMessage.isInstance(message)) {
 			const blocks = toPrompt(message)
+			const asked = JSON.stringify(blocks)
+			if (asked === before && fault("same-prompt-again-missing-on-load")) continue // the turn was tried again
+			before = asked
 			if (fault("replay-tells-first-block-only")) blocks.splice(1)
 			for (const content of blocks) await session.update({ sessionUpdate: "user_message_chunk", content })
 		} else if (AIMessage.isInstance(message)) {

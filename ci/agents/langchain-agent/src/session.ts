@@ -1,6 +1,7 @@
 // A session: where it works, whom it talks to, and the turn that runs in it.
 import { isAbsolute } from "node:path"
 import { methods, RequestError, type AgentContext, type ClientCapabilities, type McpServer, type SessionUpdate } from "@agentclientprotocol/sdk"
+import type { ToolCall } from "@langchain/core/messages/tool"
 import { build, type Agent } from "./agent.js"
 import type { FileSaver } from "./checkpoints.js"
 import { fault } from "./fault.js"
@@ -10,12 +11,21 @@ import { tools } from "./tools/index.js"
 
 export type Place = { cwd: string; additionalDirectories?: string[] | null; mcpServers?: McpServer[] | null }
 
+/** By the folders they work in: it takes time to make one. */
+const agents = new Map<string, Agent>()
+
 export class Session {
 	agent!: Agent
 	mode: Mode = "interactive"
 	running?: AbortController
 	/** A cancel that no turn has had yet. */
 	early = false
+	/** The user is asked about a call. */
+	asking = false
+	/** The call that a turn has left with its question open. */
+	open?: ToolCall
+	/** The last turn ended with an error. */
+	failed = false
 	/** Its servers and its agent are there. */
 	ready: Promise<void> = Promise.resolve()
 	/** The end of the turn that runs, good or bad. */
@@ -47,7 +57,10 @@ export class Session {
 
 	private async start(servers: McpServer[], saver: FileSaver) {
 		this.servers = await connect(servers)
-		this.agent = build(this, [...tools(this), ...this.servers.tools], saver)
+		const shared = fault("agent-shared-by-sessions-of-folder")
+		const known = shared && agents.get(this.cwd)
+		this.agent = known || build(this, [...tools(this), ...this.servers.tools], saver)
+		if (shared) agents.set(this.cwd, this.agent)
 	}
 
 	/** The thread of the checkpointer is the session. */
@@ -71,5 +84,6 @@ export class Session {
 		await this.ended
 		await this.ready.catch(() => undefined)
 		await this.servers?.close()
+		if (agents.get(this.cwd) === this.agent) agents.delete(this.cwd)
 	}
 }

@@ -34,15 +34,32 @@ async function run(session: Session, blocks: ContentBlock[], signal: AbortSignal
 	const settings = { ...session.config, callbacks: [new Tokens(session)], recursionLimit: 200 }
 	const config = { ...settings, signal }
 	try {
-		let result = await session.agent.invoke({ messages: [fromPrompt(blocks)] }, config)
+		session.asking = false
+		const left = session.open // the agent may have ended before the user answered
+		if (left) {
+			const late = await answer(session, left, signal)
+			delete session.open
+			await session.agent.invoke(new Command({ resume: late }), config)
+		}
+		const again = session.failed && fault("prompt-after-failed-turn-not-sent")
+		session.failed = false
+		let result = await session.agent.invoke(again ? null : { messages: [fromPrompt(blocks)] }, config)
 		for (let asked = interrupts(result); asked.length > 0; asked = interrupts(result)) {
-			result = await session.agent.invoke(new Command({ resume: await answer(session, asked[0]!.value, signal) }), fault("cancel-after-permission-not-heard") ? settings : config)
+			const call = asked[0]!.value
+			if (fault("cancelled-question-asked-again")) session.open = call
+			session.asking = fault("text-after-rejection-not-shown")
+			const resume = await answer(session, call, signal)
+			delete session.open
+			if (resume.type !== "reject") session.asking = false
+			const deaf = fault("cancel-after-permission-not-heard")
+			result = await session.agent.invoke(new Command({ resume }), deaf ? settings : config)
 		}
 		return { stopReason: result.stop as StopReason, _meta: { "langchain-agent/turn": result.turns } }
 	} catch (e) {
 		if (signal.aborted) return { stopReason: "cancelled" }
 		const stop = stopOfError(e)
 		if (stop) return { stopReason: stop }
+		session.failed = true
 		throw toRequestError(e)
 	} finally {
 		const cancelled = signal.aborted && fault("cancelled-calls-told-as-cancelled")

@@ -14,6 +14,9 @@ export function toPrompt(message: HumanMessage): ContentBlock[] {
 	return (message.additional_kwargs["prompt"] as ContentBlock[] | undefined) ?? [{ type: "text", text: message.text }]
 }
 
+/** An address as the user would write it. */
+const address = (uri: string): string => (fault("link-with-percent-sign-fails-prompt") ? decodeURI(uri) : uri)
+
 function part(block: ContentBlock): Part {
 	switch (block.type) {
 		case "text":
@@ -22,7 +25,7 @@ function part(block: ContentBlock): Part {
 			return { type: "image_url", image_url: { url: `data:${block.mimeType};base64,${block.data}` } }
 		case "resource_link":
 			if (block.title && fault("link-title-hides-uri")) return { type: "text", text: block.title }
-			return { type: "text", text: `[${block.title ?? block.name}](${block.uri})` }
+			return { type: "text", text: `[${block.title ?? block.name}](${address(block.uri)})` }
 		case "resource":
 			if ("text" in block.resource) return { type: "text", text: `<file uri="${block.resource.uri}">\n${block.resource.text}\n</file>` }
 			return { type: "text", text: `<file uri="${block.resource.uri}" encoding="base64">\n${block.resource.blob}\n</file>` }

@@ -43,7 +43,8 @@ export function modeMiddleware(session: Session) {
 			const plan = [...state.plan]
 			const from = fault("plan-forgets-steps-of-earlier-replies") ? plan.length : 0
 			const refused: ToolMessage[] = []
-			for (const call of openCalls(state.messages).calls.filter(hasEffect)) {
+			const changes = openCalls(state.messages).calls.filter(hasEffect)
+			for (const call of fault("second-change-of-reply-escapes-mode") ? changes.slice(0, 1) : changes) {
 				if (mode === "planning") {
 					plan.push(shown(call, session).title)
 					await tell(session, plan.slice(from))

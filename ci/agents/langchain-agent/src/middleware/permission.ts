@@ -28,7 +28,10 @@ export function permissionMiddleware(session: Session) {
 				const { reply, calls } = openCalls(state.messages)
 				const always = { ...state.always }
 				const rejected: ToolMessage[] = []
-				for (const call of calls.filter((c) => hasEffect(c) && state.mode !== "agentic")) {
+				const mode = fault("mode-set-during-question-overrules-answer") ? session.mode : state.mode
+				const early = fault("answers-shift-after-rejection")
+				const asked = calls.filter((c) => hasEffect(c) && mode !== "agentic")
+				for (const call of early ? asked.filter((c) => session.calls.has(c.id!)) : asked) {
 					const kept = always[call.name]
 					const allow = kept && fault("reject-always-kept-as-allow")
 					const decision: Decision = allow ? { type: "approve" } : kept ? { type: kept } : interrupt(call)
@@ -36,6 +39,7 @@ export function permissionMiddleware(session: Session) {
 					if (decision.type === "edit") call.args = decision.args ?? call.args
 					if (decision.type === "reject") {
 						rejected.push(new ToolMessage({ tool_call_id: call.id!, name: call.name, status: "error", content: decision.message ?? "The user rejected this call." }))
+						if (early) await end(session, rejected.at(-1)!)
 					}
 				}
 				for (const result of rejected) await end(session, result)

@@ -11,9 +11,10 @@ import type { Session } from "../session.js"
 import { openCalls } from "./calls.js"
 
 /** What a tool may give beside the text for the model. */
-export type Artifact = { content?: ToolCallContent[]; failed?: boolean }
+export type Artifact = { content?: ToolCallContent[]; failed?: boolean; exitStatus?: string }
 
 export function toolMiddleware(session: Session) {
+	let running = "" // the call at work
 	return createMiddleware({
 		name: "ToolMiddleware",
 		afterModel: async (state) => {
@@ -24,6 +25,7 @@ export function toolMiddleware(session: Session) {
 		},
 		wrapToolCall: async (request, handler) => {
 			const { toolCall } = request
+			running = toolCall.id!
 			await session.update({ sessionUpdate: "tool_call_update", toolCallId: toolCall.id!, status: "in_progress" })
 			let result
 			try {
@@ -35,7 +37,7 @@ export function toolMiddleware(session: Session) {
 			}
 			if (ToolMessage.isInstance(result)) {
 				if ((result.artifact as Artifact | undefined)?.failed) result.status = "error"
-				await end(session, result)
+				await end(session, result, fault("parallel-results-under-last-call") ? running : undefined)
 			}
 			return result
 		},
@@ -43,9 +45,9 @@ export function toolMiddleware(session: Session) {
 }
 
 /** Tells the end of a call, unless the turn has ended before. */
-export async function end(session: Session, result: ToolMessage) {
+export async function end(session: Session, result: ToolMessage, toolCallId = result.tool_call_id) {
 	if (session.calls.delete(result.tool_call_id)) {
-		await session.update({ sessionUpdate: "tool_call_update", toolCallId: result.tool_call_id, ...outcome(result) })
+		await session.update({ sessionUpdate: "tool_call_update", toolCallId, ...outcome(result) })
 	}
 }
 
@@ -70,10 +72,11 @@ export function shown(call: ToolCall, session: Session) {
 }
 
 export function outcome(result: ToolMessage) {
-	const { content } = (result.artifact ?? {}) as Artifact
+	const { content, exitStatus } = (result.artifact ?? {}) as Artifact
 	return {
 		status: result.status === "error" ? ("failed" as const) : ("completed" as const),
 		content: content ?? [{ type: "content" as const, content: { type: "text" as const, text: result.text } }],
+		...(exitStatus ? { exitStatus } : {}),
 	}
 }
 

@@ -37,6 +37,9 @@ export async function connect(servers: McpServer[]): Promise<Servers> {
 		onConnectionError: "ignore",
 	})
 	const tools = await client.getTools()
+	if (fault("long-mcp-tool-names-collide")) {
+		for (const t of tools) t.name = t.name.slice(0, 64) // providers take no longer ones
+	}
 	const pids: number[] = []
 	for (const s of servers.filter((s) => !("type" in s))) {
 		const transport = (await client.getClient(s.name).catch(() => undefined))?.transport as { pid?: number } | undefined

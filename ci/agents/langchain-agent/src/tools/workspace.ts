@@ -7,6 +7,8 @@ import { methods } from "@agentclientprotocol/sdk"
 import { fault } from "../fault.js"
 import type { Session } from "../session.js"
 
+const page = 1000 // lines
+
 export class Workspace {
 	constructor(private readonly session: Session) {}
 
@@ -19,7 +21,20 @@ export class Workspace {
 
 	async read(path: string): Promise<string> {
 		if (!this.session.capabilities.fs?.readTextFile) return readFile(path, "utf8")
+		if (fault("long-file-read-in-pages-loses-line")) return this.pages(path)
 		return (await this.session.client.request(methods.client.fs.readTextFile, { sessionId: this.session.id, path })).content
+	}
+
+	/** Reads a file in pages, so that no message of the editor gets too long. */
+	private async pages(path: string): Promise<string> {
+		const params = { sessionId: this.session.id, path, limit: page }
+		let text = ""
+		for (let line = 1; ; line += page + 1) {
+			const { content } = await this.session.client.request(methods.client.fs.readTextFile, { ...params, line })
+			text += (text && content && !text.endsWith("\n") ? "\n" : "") + content
+			const lines = content.split("\n").length
+			if (lines < page || lines > page + 1) return text // the last page, or an editor without pages
+		}
 	}
 
 	/** The content of a file, null if there is none. */
@@ -35,8 +50,13 @@ export class Workspace {
 	async write(path: string, content: string) {
 		const fs = this.session.capabilities.fs
 		if (fault("writes-through-editor-that-only-reads") ? fs?.readTextFile : fs?.writeTextFile) {
-			await this.session.client.request(methods.client.fs.writeTextFile, { sessionId: this.session.id, path, content })
-			return
+			const params = { sessionId: this.session.id, path, content }
+			const written = this.session.client.request(methods.client.fs.writeTextFile, params)
+			if (!fault("refused-write-goes-to-disk")) {
+				await written
+				return
+			}
+			if (await written.then(() => true, () => false)) return // an editor may not be able to
 		}
 		await mkdir(dirname(path), { recursive: true })
 		await writeFile(path, content)
