@@ -38,7 +38,8 @@ const Rest = "canary_rest"
 
 // Arguments for which Tool behaves differently. Crash ends a stdio server at once. Hang makes the call wait until it
 // is cancelled or the connection ends. Fail makes the tool report a failure. Silent makes its result empty. Picture
-// adds an image after the text. If the text begins with Late, the call takes a second, even if it is cancelled.
+// adds an image after the text. If the text begins with Late, the call takes a second, even if it is cancelled. If it
+// begins with Verses, the result has two texts.
 const (
 	Crash   = "crash"
 	Hang    = "hang"
@@ -46,6 +47,7 @@ const (
 	Silent  = "silent"
 	Picture = "picture"
 	Late    = "late"
+	Verses  = "verses"
 )
 
 // dot is a PNG image of one pixel.
@@ -67,10 +69,10 @@ const Odd = "CANARY_ODD"
 // Further values that Oddly adds: the name of a variable with an empty value, and a value with unusual characters.
 const (
 	empty   = "CANARY_EMPTY"
-	letters = `a=b "c" 'd' \ü`
+	letters = `a=b "c" 'd' \ü $HOME ${HOME}`
 )
 
-var further = []string{"two words", "", `it's "quoted" \`}
+var further = []string{"two words", "", `it's "quoted" \`, "$HOME"}
 
 // Oddly returns s with further arguments and with variables that are empty or have unusual characters. The agent must
 // pass all of them unchanged.
@@ -148,6 +150,10 @@ type Sighting struct {
 	// a failure.
 	Text string `json:"text,omitempty"`
 	Said string `json:"said,omitempty"`
+	// Also is the second text of the result, if there are two.
+	Also string `json:"also,omitempty"`
+	// Args has all arguments of a call that has more than the text.
+	Args json.RawMessage `json:"args,omitempty"`
 	// Open is true if the server answers the call only after the client has given up.
 	Open bool `json:"open,omitempty"`
 	// Token is true if the token and, for a stdio server, its HOME and the additions of Oddly arrived unchanged.
@@ -180,7 +186,10 @@ func newServer(
 		}
 	})
 	type song struct {
-		Text string `json:"text" jsonschema:"any text"`
+		Text  string `json:"text" jsonschema:"any text"`
+		Loud  bool   `json:"loud,omitempty" jsonschema:"whether it is loud"`
+		Times int    `json:"times,omitempty" jsonschema:"how many times"`
+		Note  string `json:"note,omitempty" jsonschema:"a note about it"`
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: Tool, Description: "Answers with the text it is given, and a word of its own."},
 		func(ctx context.Context, r *mcp.CallToolRequest, in song) (*mcp.CallToolResult, any, error) {
@@ -188,6 +197,12 @@ func newServer(
 			s := Sighting{What: "called", Text: in.Text, Open: in.Text == Hang, Token: arrived(ctx, r)}
 			if !slices.Contains([]string{Crash, Hang, Fail, Silent}, in.Text) {
 				s.Said = text
+			}
+			if strings.HasPrefix(in.Text, Verses) {
+				s.Also = token + ", again: " + in.Text
+			}
+			if in != (song{Text: in.Text}) || bytes.Count(r.Params.Arguments, []byte(`":`)) > 1 {
+				s.Args = r.Params.Arguments
 			}
 			see(s)
 			if in.Text == Hang {
@@ -199,10 +214,12 @@ func newServer(
 				time.Sleep(slowness)
 			}
 			said := []mcp.Content{&mcp.TextContent{Text: text}}
-			switch in.Text {
-			case Silent:
+			switch {
+			case s.Also != "":
+				said = append(said, &mcp.TextContent{Text: s.Also})
+			case in.Text == Silent:
 				said = []mcp.Content{}
-			case Picture:
+			case in.Text == Picture:
 				said = append(said, &mcp.ImageContent{Data: dot, MIMEType: "image/png"})
 			}
 			return &mcp.CallToolResult{Content: said, IsError: in.Text == Fail}, nil, nil

@@ -74,8 +74,12 @@ var blocks = []struct {
 	}},
 	{1, "link elsewhere", "", func(w *writer) object {
 		name := w.name("page")
-		return object{"type": "resource_link", "name": name,
+		link := object{"type": "resource_link", "name": name,
 			"uri": pick(w.r, []string{"https://docs.example.test/", "untitled:"}) + url.PathEscape(name)}
+		if w.one(2) {
+			link["mimeType"] = pick(w.r, []string{"image/png", "application/pdf", "text/html", "audio/wav"})
+		}
+		return link
 	}},
 	{2, "image", "promptCapabilities.image", func(w *writer) object {
 		kind := pick(w.r, []string{"png", "png", "gif", "jpeg", "webp"})
@@ -89,8 +93,12 @@ var blocks = []struct {
 		return object{"type": "audio", "mimeType": "audio/wav", "data": silence}
 	}},
 	{2, "embedded", "promptCapabilities.embeddedContext", func(w *writer) object {
-		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".md",
-			"mimeType": "text/markdown", "text": w.text()}}
+		text := w.text() + pick(w.r, []string{"", "\nif a < b && c > d {}\n"})
+		embedded := object{"uri": "file:///elsewhere/" + w.name("doc") + ".md", "text": text}
+		if kind := pick(w.r, []string{"", "text/markdown", "application/json", "application/typescript"}); kind != "" {
+			embedded["mimeType"] = kind
+		}
+		return object{"type": "resource", "resource": embedded}
 	}},
 	{1, "long embedded", "promptCapabilities.embeddedContext", func(w *writer) object {
 		size, text := pick(w.r, []int{5_000, 20_000, 40_000}), w.text()+" "

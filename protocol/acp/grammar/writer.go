@@ -204,7 +204,7 @@ func (w *writer) setUp() {
 
 // servers draws the MCP servers of the conversation: none, one or two. Each element is the end of a script line.
 func (w *writer) servers() []string {
-	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " ", " http"})
+	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " ", " http"})
 	some, second, twin := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2), w.one(2)
 	over := strings.TrimSpace(how)
 	switch http := w.able("mcpCapabilities.http"); {

@@ -66,6 +66,7 @@ type givenBlock struct {
 	what    string
 	needles []string // texts that identify the block; one of them is enough
 	reached bool
+	escaped bool // it reached the model only with entities for some characters
 }
 
 // prompted remembers a prompt.
@@ -87,6 +88,10 @@ func (w *contextWatch) prompted(ev *event) {
 	w.open[ev.Seq] = g
 }
 
+// wholeText is how many bytes an embedded text may have that every agent has to pass on whole. An agent may shorten a
+// longer one.
+const wholeText = 2 << 10
+
 // add adds a content block to g if the agent supports its type.
 func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 	takes := func(kind string) bool { return of.has(rules.OfAgent, w.gates[kind]) }
@@ -98,7 +103,8 @@ func (w *contextWatch) add(g *given, of *conn, b wire.Value) {
 		block = givenBlock{point: "link", what: "the link", needles: names(b)}
 	case kind == "resource" && takes(kind):
 		text := bare(b.Path("resource.text").Str())
-		block = givenBlock{point: "resource", what: "the embedded text", needles: []string{text}}
+		point := pick(len(text) > wholeText, "long-resource", "resource")
+		block = givenBlock{point: point, what: "the embedded text", needles: []string{text}}
 	case kind == "image" && takes(kind):
 		block = givenBlock{point: "image", what: "the image", needles: []string{head(b.Get("data").Str()), "image"}}
 	case kind == "audio" && takes(kind):
@@ -183,14 +189,16 @@ func (w *contextWatch) hear(ev *event) {
 
 // told judges the history in one model request.
 func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
-	var all, said strings.Builder
+	var all, said, plain strings.Builder
 	for _, p := range a.Conversation() {
 		text := unescaped(p.Text)
+		plain.WriteString(bare(p.Text))
 		if all.WriteString(text); p.Who != "result" {
 			said.WriteString(text)
 		}
 	}
 	w.reach(g, all.String(), string(ev.body.Get("body").Raw()))
+	g.escapes(plain.String())
 	s := t.session
 	if !ev.body.Get("lane").Is("main") {
 		for _, p := range w.past[s.id] { // the agent may summarize and replace these messages
@@ -243,6 +251,20 @@ func (w *contextWatch) reach(g *given, said, raw string) {
 		at := b.in(said, raw)
 		if b.reached = b.reached || at >= 0; at == 0 && b.media() {
 			b.needles = b.needles[:1] // the data arrived unchanged, so later requests must have the data too
+		}
+	}
+}
+
+// entities writes the characters that markup needs as entities.
+var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+
+// escapes records which embedded texts a model request has with entities. plain is the text of the request without
+// white space.
+func (g *given) escapes(plain string) {
+	for i := range g.blocks {
+		if b := &g.blocks[i]; strings.HasSuffix(b.point, "resource") {
+			text := b.needles[0]
+			b.escaped = !strings.Contains(plain, text) && strings.Contains(plain, entities.Replace(text))
 		}
 	}
 }
@@ -379,6 +401,8 @@ func (w *contextWatch) ended(ev *event) {
 	for _, b := range g.blocks {
 		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
 			"No model request of the turn contains %s of the prompt: %q.", b.what, clip(b.needles[0]))
+		w.judge("escaped", b.escaped, ev, fmt.Sprint(g.seq), []int{g.seq},
+			"The model gets %s of the prompt with entities such as &lt; for its characters: %q.", b.what, clip(b.needles[0]))
 	}
 	id := t.session.id
 	w.called[id] = g.called

@@ -2,7 +2,9 @@ package invariants
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -80,6 +82,7 @@ type serverCall struct {
 	result      string // result that the model got
 	at          int    // Seq of the model request with that result
 	said        string // the server's latest answer
+	args        any    // arguments that the model gave in its latest call, decoded; nil if unknown
 	open        int    // Seq of a call that the server answers only after the agent gave up; 0 once it has
 	over        string // key in serverWatch.over of the server that the model named last
 	of          *turn  // turn in which the model last asked for the call
@@ -182,11 +185,24 @@ func (w *serverWatch) reached(ev *event) {
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
 		"The model called %s with %q, but %s got the call.", serverBy(s.over), clip(text),
 		serverBy(ev.body.Get("over").Str()))
+	if got := ev.body.Get("args"); s.asked == 1 && s.args != nil && len(ev.Redacted) == 0 {
+		is := any(map[string]any{"text": text})
+		if got.Exists() && json.Unmarshal(got.Raw(), &is) != nil {
+			return
+		}
+		w.judge("arguments", !reflect.DeepEqual(is, s.args), ev, text, nil,
+			"The model called the tool with %s, but the MCP server got %s.", clip(fmt.Sprint(s.args)),
+			clip(fmt.Sprint(is)))
+	}
 	s.said = said
 	if s.asked == 1 && s.at > 0 && said != "" && !s.stopped && len(ev.Redacted) == 0 && (!s.failed || w.mixedUp(s)) {
 		w.judge("result", !holds(s.result, said), ev, text, []int{s.at},
 			"The MCP server answered %q, but the result of that call in the model request is %q (without white space).",
 			clip(said), clip(s.result))
+		also := ev.body.Get("also").Str()
+		w.judge("result", also != "" && holds(s.result, said) && !holds(s.result, also), ev, text, []int{s.at},
+			"The MCP server answered in two texts. The result of that call in the model request lacks the second: %q.",
+			clip(also))
 	}
 }
 
@@ -217,6 +233,7 @@ func (w *serverWatch) called(ev *event) {
 			s.asked++
 			s.of = w.state.turnOf(ev)
 			s.over = w.named[member(step.Str(), "server")]
+			s.args = argsOf(step.Str())
 		}
 	}
 }
@@ -228,6 +245,17 @@ func member(step, name string) (text string) {
 		return ""
 	}
 	return text
+}
+
+// argsOf returns the decoded arguments for the server's tool in a step of a script, or nil if they are not JSON.
+func argsOf(step string) any {
+	_, args, _ := strings.Cut(step, "\nargs: ")
+	args, _, _ = strings.Cut(args, "\n")
+	var of struct{ Args any }
+	if json.Unmarshal([]byte(args), &of) != nil {
+		return nil
+	}
+	return of.Args
 }
 
 // asked checks that a model request offers the servers' tools, and stores the results in the request.

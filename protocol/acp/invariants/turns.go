@@ -68,8 +68,8 @@ type tool struct {
 	id        string
 	by        announced
 	status    status
-	again     bool  // the call continued after it had ended
-	blamed    bool  // another rule has reported that the call did not end
+	again     bool   // the call continued after it had ended
+	blamed    bool   // another rule has reported that the call did not end
 	input     uint64 // latest input, as inputOf returns it
 	turn      *turn  // turn in which the call was first seen, or nil
 	first     int
