@@ -63,6 +63,7 @@ func effects(w *watch) {
 			a.shows(ev.Seq, ev.params.Path(v.call))
 			id := ev.params.Path(v.call + ".toolCallId").Str()
 			a.asked[id] = cmp.Or(a.asked[id], ev.Seq)
+			a.pictured[id] = pictures(ev.Seq, ev.params.Path(v.call))
 		}
 	}, asked(permission))
 	w.On(func(ev *event) {
@@ -109,6 +110,7 @@ type wanted struct {
 	open     map[string]string     // text of each file in the editor before the agent wrote it, by path
 	hidden   map[string]bool       // paths of files that the editor refused to read
 	shown    map[string][]pictured // diffs, by id of the tool call
+	pictured map[string][]pictured // diffs in permission requests, by id of the tool call
 	tools    []*tool               // tool calls that the turn showed
 	ended    string                // stop reason of the turn
 	unclear  bool
@@ -140,8 +142,8 @@ func (x *effectWatch) model(ev *event) {
 		calls := wishes(ev)
 		if a == nil && len(calls) > 0 {
 			a = &wanted{session: t.session, asked: map[string]int{}, reads: map[int]string{},
-				open: map[string]string{}, shown: map[string][]pictured{}, hidden: map[string]bool{},
-				moved: x.state.moved(t.session)}
+				open: map[string]string{}, shown: map[string][]pictured{}, pictured: map[string][]pictured{},
+				hidden: map[string]bool{}, moved: x.state.moved(t.session)}
 			x.turns[t] = a
 		}
 		if a != nil {

@@ -21,21 +21,28 @@ type pictured struct {
 // shows stores the diffs in an update of a tool call. They replace the call's earlier diffs; an update without a diff
 // changes nothing.
 func (a *wanted) shows(seq int, call wire.Value) {
-	var all []pictured
+	if all := pictures(seq, call); all != nil {
+		a.shown[call.Get("toolCallId").Str()] = all
+	}
+}
+
+// pictures returns the diffs in the content of a tool call.
+func pictures(seq int, call wire.Value) (all []pictured) {
 	for c := range call.Get("content").Items() {
 		if old := c.Get("oldText"); c.Get("type").Is("diff") && c.Get("newText").Exists() {
 			all = append(all, pictured{seq, path.Clean(c.Get("path").Str()), old.Str(), c.Get("newText").Str(),
 				old.Kind() != wire.String})
 		}
 	}
-	if all != nil {
-		a.shown[call.Get("toolCallId").Str()] = all
-	}
+	return all
 }
 
 // told compares the diffs that a completed call shows for a file with the file's content before and after the call.
 func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, after content) {
 	c, made := a.calls[call], ev.body.Get("files").Find("path", name).Get("what").Is("new file")
+	if a.otherwise(x, ev, name, call, after) {
+		return
+	}
 	for _, d := range a.shown[a.tools[call].id] {
 		if d.path != a.root+name || a.hidden[d.path] {
 			continue
@@ -58,6 +65,19 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 			x.Saw("shown")
 		}
 	}
+}
+
+// otherwise reports a file that a call changed otherwise than the permission request showed, and returns true if it did.
+func (a *wanted) otherwise(x *effectWatch, ev *event, name string, call int, after content) bool {
+	t := a.tools[call]
+	for _, d := range a.pictured[t.id] {
+		if d.path == a.root+name && !a.hidden[d.path] && after.known && t.allowed > 0 {
+			return x.judge("otherwise", !strings.Contains(bare(after.text), bare(d.new)), ev, name,
+				[]int{a.calls[call].answer, d.seq}, "The user allowed tool call %q, whose permission request shows %q as the "+
+					"new text of %s, but the file became %q.", t.id, clip(d.new), name, clip(after.text)) != nil
+		}
+	}
+	return false
 }
 
 // droppedDiffs checks that the last content of a tool call has the diffs of all files that the call changed. An update

@@ -26,7 +26,7 @@ func loadWhole(w *watch) {
 	talks := map[string]*talk{} // by session id
 	of := func(id string) *talk {
 		if talks[id] == nil {
-			rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]end{}})
+			rules.Remember(talks, rememberedSessions, id, &talk{ends: map[string]end{}, shown: map[string]*shownCall{}})
 		}
 		return talks[id]
 	}
@@ -43,7 +43,7 @@ func loadWhole(w *watch) {
 	w.On(func(ev *event) {
 		if from := talks[ev.request.session.name()]; from != nil && len(talks) < rememberedSessions {
 			talks[ev.result.Get("sessionId").Str()] = &talk{past: slices.Clone(from.past), given: slices.Clone(from.given),
-				ends: maps.Clone(from.ends)}
+				ends: maps.Clone(from.ends), shown: map[string]*shownCall{}}
 		}
 	}, answered(forkSession))
 	w.On(func(ev *event) {
@@ -51,6 +51,16 @@ func loadWhole(w *watch) {
 			of(ev.Session).hear(ev)
 		}
 	}, contentUpdates()...)
+	w.On(func(ev *event) {
+		k := talks[ev.Session]
+		if s := ev.session; k == nil || s == nil || s.window != nil || len(ev.Redacted) > 0 || k.bytes > rememberedText {
+			return
+		}
+		k.bytes += len(ev.Raw)
+		if c := callIn(k.shown, ev.update.Get("toolCallId").Str()); c != nil {
+			c.shows(ev.update)
+		}
+	}, toolCall, toolUpdate)
 	w.onEnd(func(ev *event) {
 		if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
 			k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
@@ -91,7 +101,8 @@ type replayed struct {
 	renamed                  bool            // some message has a new id, which V2-RESUME reports
 	topic                    topic           // topic of the latest piece
 	calls                    int
-	answered                 bool // the replay has content of the agent
+	shown                    map[string]*shownCall // tool calls, by id
+	answered                 bool                  // the replay has content of the agent
 }
 
 func (r *replayed) of(t topic) *strings.Builder {
@@ -102,6 +113,14 @@ func (r *replayed) hear(ev *event) {
 	r.answered = r.answered || ev.topic != userChunk
 	if ev.topic == toolCall || ev.topic == toolUpdate && ev.tool == nil {
 		r.calls++
+	}
+	if ev.topic == toolCall || ev.topic == toolUpdate {
+		if r.shown == nil {
+			r.shown = map[string]*shownCall{}
+		}
+		if c := callIn(r.shown, ev.update.Get("toolCallId").Str()); c != nil {
+			c.shows(ev.update)
+		}
 	}
 	b := r.of(ev.topic)
 	if b == nil || r.all.Len() >= 8*rememberedText {
@@ -224,6 +243,9 @@ func (w *watch) compareCalls(k *talk, r *replayed, ev *event) {
 		other := t.status != before.status && (t.status.final() && before.owed || !t.status.final() && w.version.states)
 		w.judge("status", other, ev, t.id, []int{t.seq}, "Tool call %q had ended as %s, but %s replays it as %s.", t.id,
 			before.status, ev.Method, t.status)
+		if t.by == byCall && before.owed && !w.version.states {
+			w.compareShown(k.shown[t.id], r.shown[t.id], t, ev)
+		}
 	}
 	if r.calls == 0 && kept == 0 {
 		return // the agent may replay no tool calls at all
@@ -253,6 +275,7 @@ type talk struct {
 	asked []attached     // attachments in the prompt of the open turn
 	given []attached     // attachments in the prompts of ended turns
 	ends  map[string]end // ends of the tool calls, by id
+	shown map[string]*shownCall
 	bytes int
 	// whole says that this transcript has the session from its beginning. asks is the number of its prompts.
 	whole bool
