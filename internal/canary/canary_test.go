@@ -123,6 +123,28 @@ var _ = Describe("a canary", func() {
 		Expect(ctx.Err()).NotTo(HaveOccurred())
 		_ = session.Close()
 	})
+	It("tells all arguments of a call that has more than a text, and answers verses in two texts", func() {
+		server, err := canary.Start("token")
+		Expect(err).NotTo(HaveOccurred())
+		defer server.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
+			Connect(ctx, &mcp.StreamableClientTransport{Endpoint: server.Entry("c").URL}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		defer session.Close()
+		_, err = session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": "a"}})
+		Expect(err).NotTo(HaveOccurred())
+		result, err := session.CallTool(ctx, &mcp.CallToolParams{Name: canary.Tool,
+			Arguments: map[string]any{"text": "verses b", "loud": false, "times": 0}})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(result.Content).To(HaveLen(2))
+		seen := server.Sightings()
+		plain, verses := seen[len(seen)-2], seen[len(seen)-1]
+		Expect([]string{string(plain.Args), plain.Also}).To(Equal([]string{"", ""}))
+		Expect(verses.Args).To(MatchJSON(`{"text": "verses b", "loud": false, "times": 0}`))
+		Expect(result.Content[1].(*mcp.TextContent).Text).To(Equal(verses.Also))
+	})
 	It("tells of a variable that the agent gave although it is another server's", func() {
 		self, err := os.Executable()
 		Expect(err).NotTo(HaveOccurred())

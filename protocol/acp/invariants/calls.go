@@ -1,7 +1,9 @@
 package invariants
 
 import (
+	"cmp"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -25,6 +27,11 @@ func modelCalls(w *watch) {
 		x.failed = x.failed || ev.update.Get("status").Is("failed")
 	}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
 	c.on(func(ev *event, x *calling) { x.tells(ev) }, toolCall, toolUpdate)
+	c.on(func(ev *event, x *calling) {
+		if x.frames.Len() < rememberedText {
+			x.frames.Write(ev.Raw)
+		}
+	}, toolCall, toolUpdate, asked(permission))
 	c.on(func(ev *event, x *calling) {
 		x.refused = x.refused || !ev.succeeded()
 		if ev.verb == permission {
@@ -55,12 +62,14 @@ type callWatch struct {
 
 // calling has the tool calls of the latest model reply, and how many calls the turn showed the editor.
 type calling struct {
-	n, asked     int      // number and Seq of the model request
-	called, ran  []string // tools the model called last; tools whose results the model got
-	shown        int      // number of calls that the editor saw in this turn
-	failed       bool     // some call failed
-	refused      bool     // the editor refused something
-	rejected     int      // Seq of the user's latest answer that rejects a call
+	n, asked     int              // number and Seq of the model request
+	called, ran  []string         // tools the model called last; tools whose results the model got
+	wanted, done []wish           // the calls of called and ran
+	frames       *strings.Builder // frames of the turn about calls
+	shown        int              // number of calls that the editor saw in this turn
+	failed       bool             // some call failed
+	refused      bool             // the editor refused something
+	rejected     int              // Seq of the user's latest answer that rejects a call
 	file, output found
 	pieces       []found // successive texts in the content of the call
 }
@@ -96,7 +105,7 @@ func (c *callWatch) model(ev *event) {
 		}
 	case transcript.ModelAnswer:
 		if x != nil && x.n == ev.number() {
-			x.called = called(ev.body.Get("steps"))
+			x.called, x.wanted = called(ev.body.Get("steps")), wishes(ev)
 		}
 	case transcript.ModelFault, transcript.ModelAborted:
 		delete(c.turns, t)
@@ -110,11 +119,11 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	case !ok || !asks(ev, t):
 		delete(c.turns, t)
 	case x == nil && first == 1:
-		c.turns[t] = &calling{n: ev.number(), asked: ev.Seq}
+		c.turns[t] = &calling{n: ev.number(), asked: ev.Seq, frames: &strings.Builder{}}
 	case x != nil:
 		c.goneBack(ev, x, a)
 		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, shown: x.shown, failed: x.failed, refused: x.refused,
-			rejected: x.rejected}
+			rejected: x.rejected, done: x.done, frames: x.frames}
 	}
 }
 
@@ -143,6 +152,7 @@ func (c *callWatch) shown(ev *event, x *calling) {
 	if len(x.ran) > 0 {
 		c.Saw("unseen", "shared-id")
 	}
+	c.mixedUp(ev, x)
 	switch again := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.again }); {
 	case again && len(x.ran) > len(t.tools):
 		c.find("shared-id", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, %d calls in all, but "+
@@ -151,6 +161,32 @@ func (c *callWatch) shown(ev *event, x *calling) {
 		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s and got the results, but the "+
 			"turn showed only %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))
 	}
+}
+
+// mixedUp reports a call whose path or command the turn did not show although it showed that of another call of the
+// same tool. The agent has then shown one call with the arguments of another.
+func (c *callWatch) mixedUp(ev *event, x *calling) {
+	if len(x.ran) < 2 || len(x.ran) != len(ev.turn.tools) {
+		return
+	}
+	frames, shown, hidden := x.frames.String(), map[string]string{}, map[string]string{}
+	for _, call := range x.done {
+		if mark := call.mark(); mark != "" {
+			of := pick(strings.Contains(frames, mark), shown, hidden)
+			of[call.tool] = mark
+		}
+	}
+	for tool, mark := range hidden {
+		c.judge("arguments", shown[tool] != "", ev, tool, []int{x.asked}, "The model called %s with %q and with %q, but no "+
+			"message about the turn's tool calls has %[3]q.", tool, shown[tool], mark)
+	}
+}
+
+// mark returns the last part of the call's path, or its command, if it can be found in JSON as it is. Else it returns "".
+func (c wish) mark() string {
+	mark := cmp.Or(c.args["command"], path.Base(c.args["path"]))
+	plain := strings.IndexFunc(mark, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&'`, r) }) < 0
+	return pick(plain && len(mark) >= tellsApart, mark, "")
 }
 
 // unended reports calls that have not ended although the model got their results. The calls of the last reply have no
@@ -216,7 +252,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if results.Len() == 0 {
 		return
 	}
-	x.ran = append(x.ran, x.called...)
+	x.ran, x.done = append(x.ran, x.called...), append(x.done, x.wanted...)
 	if len(x.called) > 1 {
 		return
 	}
