@@ -23,6 +23,7 @@ func forwardCommands() []*Command {
 			"\"await quiet D\" waits until the agent has sent nothing for D.\n" +
 			"\"await file NAME [session=S]\" waits until that file exists. Let a command that the\n" +
 			"agent runs create the file: the agent need not report that a command has started.\n" +
+			"The wait ends in vain with the session's turn; with session=any no turn ends it.\n" +
 			"See acp-test help patterns.",
 		Compile: compileAwait,
 	}}
@@ -183,11 +184,14 @@ func (b *Branch) file(ctx context.Context, l *Line, name script.Word, about stri
 	if err != nil {
 		return err
 	}
-	session := b.Session()
-	if about != "" {
-		session = b.Named(about)
+	prompt := 0
+	switch about {
+	case "any": // no turn makes the file
+	case "":
+		prompt = b.LastPrompt(b.Session())
+	default:
+		prompt = b.LastPrompt(b.Named(about))
 	}
-	prompt := b.LastPrompt(session)
 	ends := transcript.First("the end of the turn", func(e transcript.Entry) bool {
 		return prompt > 0 && e.Ref == prompt && b.endsTurn(e)
 	})

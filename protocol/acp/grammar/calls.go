@@ -19,6 +19,8 @@ type call struct {
 	args        object
 	// mark is a text that occurs only in this call, in its path or command.
 	mark string
+	// mayFail says that an agent may report the call as failed.
+	mayFail bool
 	// after is a script line that checks the effect of the call; "" if nothing shows the effect. requirement is the id
 	// of the requirement that this line tests.
 	after, requirement string
@@ -48,6 +50,8 @@ type shape struct {
 	Traces string `yaml:"traces"`
 	Hangs  bool   `yaml:"hangs"` // no later call reaches the server
 	Fails  bool   `yaml:"fails"` // the call cannot succeed
+	// MayFail says that an agent may report the call as failed although the tool works.
+	MayFail bool `yaml:"mayFail"`
 }
 
 //go:embed shapes.yaml
@@ -146,7 +150,7 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 		plain := fill
 		fill = func(text string) string { return plain(named.Replace(text)) }
 	}
-	c.tool, c.shape, c.args = s.Tool, s.Name, s.make(w, fill)
+	c.tool, c.shape, c.args, c.mayFail = s.Tool, s.Name, s.make(w, fill), s.Fails || s.MayFail
 	if c.step = tool(s.Tool, c.args); s.Called != "" {
 		c.step = fakellm.NewStep("tool", s.Called, "raw: "+strings.TrimSpace(marshal(marshal(c.args))))
 	}

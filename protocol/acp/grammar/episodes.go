@@ -235,10 +235,10 @@ var bareOrders = []string{"none, first", "none, later"}
 // exit nevertheless. No further lines may follow in the scenario.
 func (w *writer) endsConnecting() {
 	begun := w.name("mute")
-	w.Add(`mcp run mute sh -c 'touch "$0"; exec cat > /dev/null' %s`,
+	w.Add(`mcp run mute sh -c 'touch "$0"; cat > /dev/null' %s`,
 		script.Join(script.Variable("WORK"), script.Text("/"+begun)))
 	w.Add("session new %s wait=no as %s", w.name("s"), w.name("N"))
-	w.Add("await file %s", begun)
+	w.Add("await file %s session=any", begun)
 	w.Add("close-stdin")
 	w.covered("opening", "end of input")
 	w.check("STDIO-007", "leaves-a-mute-server")

@@ -63,6 +63,7 @@ func (w *writer) calls() (out reply) {
 		if c, ok := w.call(""); ok {
 			if n == 2 && w.one(8) {
 				out = append(out, c.step)
+				w.made = append(w.made, call{tool: c.tool, mayFail: true}) // a file cannot be deleted twice
 				w.covered("call", "equal ones")
 			}
 			if counted {

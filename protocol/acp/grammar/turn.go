@@ -183,9 +183,15 @@ func (w *writer) ended(t *turn) {
 var readsOnly = lazy.Regexp(`(?i)read.?only`)
 
 // effects writes checks that the calls of a turn took effect. After a call that the user rejected, an agent need not
-// make the other calls of the turn.
+// make the other calls of the turn. Calls of tools that worked in calibration must not fail.
 func (w *writer) effects(c *convo, made []call) {
 	rejected := slices.ContainsFunc(made, func(k call) bool { return strings.HasPrefix(w.asked[k.tool], "reject") })
+	mayFail := slices.ContainsFunc(made, func(k call) bool { return k.mayFail || !w.Tools[k.tool].Works })
+	if len(made) > 0 && !mayFail && !rejected && c.mode == "" && !w.out["requests"] && !w.hung {
+		w.check("", "calls-work-as-before")
+		w.Add("! saw tool status=failed session=%s", c.name)
+		w.check("", "goes-on")
+	}
 	for _, k := range made {
 		if strings.HasPrefix(k.after, "exists ") && readsOnly().MatchString(c.mode) {
 			w.check("", "writes-nothing")
