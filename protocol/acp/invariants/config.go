@@ -45,28 +45,30 @@ func configComplete(w *watch) {
 				r.option, r.value, set.current)
 		}
 		lost := lostOption(r.session.options, ev.options)
-		w.judge("partial-response", lost != "" && lost != r.option, ev, "", []int{ev.Ref},
-			"The response lacks the config option %q of the previous list; it must list all options.", lost)
+		// Another option may go with the value of the one that was set.
+		point := pick(lost.category == "model" || lost.category == "mode", "model-missing", "partial-response")
+		w.judge(point, lost.id != "" && lost.id != r.option, ev, "", []int{ev.Ref},
+			"The response lacks the config option %q of the previous list; it must list all options.", lost.id)
 	}, answered(setOption))
 	w.On(func(ev *event) {
 		if ev.hasOptions && ev.session != nil {
-			lost := lostOption(ev.session.options, ev.options)
+			lost := lostOption(ev.session.options, ev.options).id
 			w.judge("partial-update", lost != "", ev, "", nil,
 				"The config_option_update lacks the option %q of the previous list; it must list all options.", lost)
 		}
 	}, optionsUpdate)
 }
 
-// lostOption returns the id of an option that is missing from the new list, or "". It also returns "" if the new list
+// lostOption returns an option that is missing from the new list, or the zero option. It also returns that if the new list
 // adds an option, or if the model or the mode changed: such a change may replace other options.
-func lostOption(before, after []option) string {
+func lostOption(before, after []option) option {
 	for _, o := range after {
 		old := findOption(before, o.id)
 		if old == nil || (o.category == "model" || o.category == "mode") && old.current != o.current {
-			return ""
+			return option{}
 		}
 	}
-	return lists.First(before, func(o option) bool { return findOption(after, o.id) == nil }).id
+	return lists.First(before, func(o option) bool { return findOption(after, o.id) == nil })
 }
 
 // quiet is how long the mode state and the mode option may differ after an update. It is our convention.

@@ -103,6 +103,7 @@ func (w *settingWatch) restored(ev *event, s *settings) {
 				o.id, held.value, ev.request.method, o.current)
 		}
 	}
+	s.learn(ev) // the agent has told that these values hold now
 }
 
 // asked checks the name of the model in a model request.
