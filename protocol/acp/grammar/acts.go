@@ -81,6 +81,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"next-prompt":         func(w *writer, _ *script.Line) { w.successor() },
 		"cancel-elsewhere":    func(w *writer, _ *script.Line) { w.Add("cancel %s", pick(w.r, w.idlers()).name) },
 		"way-elsewhere":       func(w *writer, _ *script.Line) { w.reopen(pick(w.r, w.returning())) },
+		"another-turn":        func(w *writer, _ *script.Line) { w.turnEndsIn(w.at.convo, w.says("text")) },
 		"new-session":         func(w *writer, _ *script.Line) { w.newConvo() },
 		"turn-elsewhere":      func(w *writer, _ *script.Line) { w.freeTurn(w.convo()) },
 		"held-turn-elsewhere": func(w *writer, _ *script.Line) { w.anyHeld(w.convo()) },

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"strconv"
@@ -38,6 +39,8 @@ type shape struct {
 	Name   string `yaml:"name"`
 	// Called is the name of a tool that the agent lacks, which the model calls instead of Tool; "" for a call of Tool.
 	Called string `yaml:"called"`
+	// Raw is the text that the model gives instead of arguments in JSON.
+	Raw string `yaml:"raw"`
 	// File describes a file that must exist before the call: the end of its name, after the mark, and its text.
 	File []string `yaml:"file"`
 	// Paths are the ends of file names, after the mark: of the path, and of the target if the call moves a file.
@@ -151,8 +154,9 @@ func (w *writer) callLike(of string, fits func(shape) bool) (c call, ok bool) {
 		fill = func(text string) string { return plain(named.Replace(text)) }
 	}
 	c.tool, c.shape, c.args, c.mayFail = s.Tool, s.Name, s.make(w, fill), s.Fails || s.MayFail
-	if c.step = tool(s.Tool, c.args); s.Called != "" {
-		c.step = fakellm.NewStep("tool", s.Called, "raw: "+strings.TrimSpace(marshal(marshal(c.args))))
+	if c.step = tool(s.Tool, c.args); s.Called+s.Raw != "" {
+		raw := cmp.Or(fill(s.Raw), strings.TrimSpace(marshal(c.args)))
+		c.step = fakellm.NewStep("tool", cmp.Or(s.Called, s.Tool), "raw: "+marshal(raw))
 	}
 	c.after, c.requirement, c.traces = fill(s.After), s.Requirement, fill(s.Traces)
 	if c.tool == "delegate" {

@@ -54,7 +54,7 @@ func (w *watch) compareShown(live, again *shownCall, t *tool, ev *event) {
 		what = "the kind " + live.kind
 	case again.place == "" && live.place != "":
 		what = "the location " + live.place
-	case again.content != "" && again.content != live.content:
+	case again.content != "" && !strings.Contains(again.content, live.content):
 		what = "the content " + clip(live.content)
 	}
 	other := !strings.Contains(live.title, again.title) && !strings.Contains(again.title, live.title)

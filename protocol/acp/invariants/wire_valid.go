@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
 
@@ -12,13 +13,21 @@ import (
 // session is unusable, because each further prompt repeats the refused content. The protocol says nothing about
 // models, so this rule does not affect the verdict of a conformance run.
 func wireValid(w *watch) {
-	main := map[int64]int{} // Seqs of the conversation's requests, by number
+	main := map[int64]int{}   // Seqs of the conversation's requests, by number
+	said := map[string]bool{} // arguments that the model gave although they are no JSON
 	w.On(func(ev *event) {
 		n, _ := ev.body.Get("n").Int()
 		switch {
+		case ev.Kind == transcript.ModelAnswer:
+			for step := range ev.body.Get("steps").Items() {
+				var parts []string
+				if _, raw, ok := strings.Cut(step.Str(), "\nraw: "); ok && json.Unmarshal([]byte(raw), &parts) == nil {
+					rules.Remember(said, rememberedRequests, strings.TrimSpace(strings.Join(parts, "")), true)
+				}
+			}
 		case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
 			main[n] = ev.Seq
-			w.wholeCalls(ev)
+			w.wholeCalls(ev, said)
 		case ev.Kind == transcript.ModelDone && main[n] > 0:
 			bad, _ := ev.body.Get("refused").Bool()
 			because, after := []int{main[n]}, ""
@@ -35,8 +44,8 @@ func wireValid(w *watch) {
 
 // wholeCalls checks that the arguments of all calls in a model request are complete JSON. A cancel may interrupt the
 // model's reply in the middle of a call's arguments. Some APIs refuse a conversation with such a call; others fail to
-// read it.
-func (w *watch) wholeCalls(ev *event) {
+// read it. said has the arguments that are no JSON in the model's own replies.
+func (w *watch) wholeCalls(ev *event, said map[string]bool) {
 	a, ok := ev.askedOfModel()
 	if !ok {
 		return
@@ -46,7 +55,7 @@ func (w *watch) wholeCalls(ev *event) {
 			continue
 		}
 		args := strings.TrimSpace(p.Text)
-		w.judge("half-call", strings.HasPrefix(args, "{") && !json.Valid([]byte(args)), ev, p.Call, nil,
+		w.judge("half-call", strings.HasPrefix(args, "{") && !said[args] && !json.Valid([]byte(args)), ev, p.Call, nil,
 			"The arguments of a call of %s in the model request break off after %q.", p.Name, clip(args))
 	}
 }
