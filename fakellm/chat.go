@@ -135,7 +135,8 @@ func (e *chatEncoder) close(b []byte) []byte {
 		delta = object{{"content", late}}
 	}
 	b = e.chunk(b, `{"index":0,"delta":?,"logprobs":null,"finish_reason":?}]`, delta, e.finish())
-	if e.r.includeUsage {
+	// Some servers send it without being asked, so a script that gives it does.
+	if e.r.includeUsage || e.a.usage != defaultUsage {
 		b = e.chunk(b, `]?`, e.usage)
 	}
 	return append(b, "data: [DONE]\n\n"...)

@@ -97,6 +97,7 @@ func (w *writer) shapePairs(add func(a, b string)) {
 		add("ending", how)
 	}
 	add("reply", "in one event")
+	add("reply", "with its usage")
 	for _, f := range failures {
 		add("failure", f)
 	}

@@ -148,6 +148,10 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun = append(begun, w.says("text"))
 	}
 	if how != "failure" && how != refusedByModel && how != "length after calls" {
+		if w.has("shapes") && w.one(8) {
+			begun = append(begun, fakellm.NewStep("usage", "{input: 1000, output: 5}"))
+			w.covered("reply", "with its usage")
+		}
 		begun = w.inOne(begun)
 	}
 	return []reply{begun}, how
