@@ -308,8 +308,8 @@ func (e *Editor) message(id wire.ID, method string, params []byte) []byte {
 		b = append(append(append(b, `"id":`...), id...), ',')
 	}
 	b = wire.AppendString(append(b, `"method":`...), method)
-	if params != nil && e.opts.Nulls != nil {
-		params = e.opts.Nulls(method, false, params)
+	if params != nil && e.opts.Add != nil {
+		params = e.opts.Add(method, false, params)
 	}
 	if params != nil {
 		b = append(append(b, `,"params":`...), params...)

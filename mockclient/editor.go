@@ -38,9 +38,9 @@ type Options struct {
 	// TheirIDs makes the editor use the id of an open request of the agent for its own request, if there is one. The
 	// protocol allows this, because the ids of the two sides are independent.
 	TheirIDs bool
-	// Nulls returns raw with members added that are null. raw is the params of a method or, if result is true, the
-	// result of the method's response. If Nulls is nil, no members are added.
-	Nulls func(method string, result bool, raw []byte) []byte
+	// Add returns raw with optional members added. raw is the params of a method or, if result is true, the
+	// result of the method's response. If Add is nil, no members are added.
+	Add func(method string, result bool, raw []byte) []byte
 	// Handlers answers requests of the agent, by method. A handler replaces the editor's built-in answer to the
 	// method. All handlers run in one goroutine, in the order in which the requests arrive. A handler that has to
 	// wait must therefore start a goroutine.

@@ -57,9 +57,9 @@ func (e *Editor) respond(r *Request, body func() (any, *RPCError), again bool) (
 			return transcript.Entry{}, false
 		}
 		result, rpcErr := body()
-		if rpcErr == nil && e.opts.Nulls != nil {
+		if rpcErr == nil && e.opts.Add != nil {
 			if raw, err := encode(result); err == nil && raw != nil {
-				result = e.opts.Nulls(r.Entry.Method, true, raw)
+				result = e.opts.Add(r.Entry.Method, true, raw)
 			}
 		}
 		raw, err := response(r.Entry.ID, result, rpcErr)

@@ -124,6 +124,9 @@ func (w *writer) wayPairs(add func(a, b string)) {
 		if w.ways(how) && w.works("read_file") {
 			add(how, otherFolder)
 		}
+		if w.ways(how) && w.works("mcp") {
+			add(how, withoutServers)
+		}
 	}
 	for _, s := range settings {
 		if s != "mode" && w.ways("resume") {

@@ -161,13 +161,13 @@ func (w *writer) setUp() {
 	servers := w.servers()
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
 	name := pick(w.r, []string{"canary", "canary", "canary-bird", "canary_bird_2"})
-	nulls := w.has("writes") && w.one(6)
+	adds := pick(w.r, []string{"", "", "", "", "nulls", "metas"})
 	system := w.able("sessionCapabilities.systemPrompt") && w.has("settings") && w.one(2)
 	if w.without("s") {
 		return
 	}
-	if nulls {
-		w.Add("nulls")
+	if adds != "" && w.has("writes") {
+		w.Add(adds)
 	}
 	if system {
 		w.Add("system %s", script.Quote("Answer in the manner of "+w.name("mundart")+"x."))
@@ -289,12 +289,20 @@ func (w *writer) reopen(c *convo) {
 	}
 	l := w.name("L")
 	w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
-	w.Add("session %s %s %s %s as %s", how, c.name, c.in(), c.beside(), l)
+	var bare script.Word
+	if c.servers && w.served() && w.one(6) {
+		bare = script.Option("servers", "none")
+		w.covered(how, withoutServers)
+	}
+	w.Add("session %s %s %s %s %s as %s", how, c.name, c.in(), c.beside(), bare, l)
 	w.Add("await response %s result?", l)
 	w.check("", "goes-on")
-	c.gone, c.servers = false, w.served() // the agent may or may not restore the mode
+	c.gone, c.servers = false, w.served() && bare.Raw() == "" // the agent may or may not restore the mode
 	w.covered(how, w.setting(c))
 }
+
+// withoutServers names the setting of a session that had MCP servers and is reopened without them.
+const withoutServers = "without its servers"
 
 // setting returns the setting of a session as a name for the pairs that covered records.
 func (w *writer) setting(c *convo) string {

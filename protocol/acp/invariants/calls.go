@@ -3,6 +3,7 @@ package invariants
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -32,6 +33,12 @@ func modelCalls(w *watch) {
 			x.frames.Write(ev.Raw)
 		}
 	}, toolCall, toolUpdate, asked(permission))
+	c.on(func(ev *event, x *calling) {
+		for at := range ev.update.Get("locations").Items() {
+			x.places[ev.update.Get("toolCallId").Str()] = true
+			x.files[path.Base(at.Get("path").Str())] = true
+		}
+	}, toolCall, toolUpdate)
 	c.on(func(ev *event, x *calling) {
 		x.refused = x.refused || !ev.succeeded()
 		if ev.verb == permission {
@@ -65,6 +72,8 @@ type calling struct {
 	n, asked     int              // number and Seq of the model request
 	called, ran  []string         // tools the model called last; tools whose results the model got
 	wanted, done []wish           // the calls of called and ran
+	places       map[string]bool  // calls of the turn that show locations, by id
+	files        map[string]bool  // names of the files at those locations
 	frames       *strings.Builder // frames of the turn about calls
 	shown        int              // number of calls that the editor saw in this turn
 	failed       bool             // some call failed
@@ -119,11 +128,12 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	case !ok || !asks(ev, t):
 		delete(c.turns, t)
 	case x == nil && first == 1:
-		c.turns[t] = &calling{n: ev.number(), asked: ev.Seq, frames: &strings.Builder{}}
+		c.turns[t] = &calling{n: ev.number(), asked: ev.Seq, frames: &strings.Builder{}, places: map[string]bool{},
+			files: map[string]bool{}}
 	case x != nil:
 		c.goneBack(ev, x, a)
 		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, shown: x.shown, failed: x.failed, refused: x.refused,
-			rejected: x.rejected, done: x.done, frames: x.frames}
+			rejected: x.rejected, done: x.done, frames: x.frames, places: x.places, files: x.files}
 	}
 }
 
@@ -166,7 +176,10 @@ func (c *callWatch) shown(ev *event, x *calling) {
 // mixedUp reports a call whose path or command the turn did not show although it showed that of another call of the
 // same tool. The agent has then shown one call with the arguments of another.
 func (c *callWatch) mixedUp(ev *event, x *calling) {
-	if len(x.ran) < 2 || len(x.ran) != len(ev.turn.tools) {
+	if len(x.ran) == 0 || len(x.ran) != len(ev.turn.tools) {
+		return
+	}
+	if c.misplaced(ev, x) || len(x.ran) < 2 {
 		return
 	}
 	frames, shown, hidden := x.frames.String(), map[string]string{}, map[string]string{}
@@ -180,6 +193,23 @@ func (c *callWatch) mixedUp(ev *event, x *calling) {
 		c.judge("arguments", shown[tool] != "", ev, tool, []int{x.asked}, "The model called %s with %q and with %q, but no "+
 			"message about the turn's tool calls has %[3]q.", tool, shown[tool], mark)
 	}
+}
+
+// misplaced reports a call whose file no location of the turn names, if each call of the turn has a location. It
+// returns true if it has reported one.
+func (c *callWatch) misplaced(ev *event, x *calling) (found bool) {
+	if len(x.places) != len(x.done) {
+		return false
+	}
+	for _, call := range x.done {
+		name := path.Base(call.args["path"])
+		if slices.Contains([]string{"read_file", "write_file", "edit_file", "delete_file"}, call.tool) {
+			found = c.judge("location", !x.files[name], ev, name, []int{x.asked}, "The model called %s with %q, but the turn's tool "+
+				"calls have no location with that file, only: %s.", call.tool, call.args["path"],
+				strings.Join(slices.Sorted(maps.Keys(x.files)), ", ")) != nil || found
+		}
+	}
+	return found
 }
 
 // mark returns the last part of the call's path, or its command, if it can be found in JSON as it is. Else it returns "".

@@ -21,7 +21,7 @@ import (
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
 		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
-		calls: map[string]*serverCall{}, none: map[string]bool{}}
+		calls: map[string]*serverCall{}, none: map[string]string{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -55,7 +55,7 @@ type serverWatch struct {
 	over  map[string]*transportUse // by "stdio", "http" and "twin", which is another server over stdio
 	named map[string]string        // key in over of each server, by its name; "" if several servers have the name
 	calls map[string]*serverCall   // by the text of the call
-	none  map[string]bool          // sessions that were opened without servers
+	none  map[string]string        // point to report if a session that was opened without servers has their tools
 	first map[string][]string      // tools in the first model request of each session
 	// refused has the turns in which the editor gave an error or rejected something. strict has the sessions whose
 	// mode or options were changed, or whose user rejected something for always.
@@ -128,8 +128,13 @@ func (w *serverWatch) made(ev *event) {
 			rules.Remember(u.sessions, rememberedSessions, ev.session.id, true)
 		}
 	}
-	if ev.session != nil && ev.succeeded() && ev.request.verb == newSession && len(w.asks[ev.Ref]) == 0 {
-		rules.Remember(w.none, rememberedSessions, ev.session.id, true)
+	if ev.session != nil && ev.succeeded() && len(w.asks[ev.Ref]) == 0 {
+		for _, u := range w.over {
+			delete(u.sessions, ev.session.id)
+		}
+		rules.Remember(w.none, rememberedSessions, ev.session.id, pick(ev.request.verb == newSession, "other-session", "kept"))
+	} else if ev.session != nil && ev.succeeded() {
+		delete(w.none, ev.session.id)
 	}
 	delete(w.asks, ev.Ref)
 }
@@ -273,10 +278,11 @@ func (w *serverWatch) asked(ev *event) {
 	}
 	for _, over := range slices.Sorted(maps.Keys(w.over)) {
 		u := w.over[over]
-		if w.none[ev.Session] {
+		if point := w.none[ev.Session]; point != "" {
 			given := lists.First(u.tools, func(tool string) bool { return offers(a.Offered, tool) })
-			w.judge("other-session", given != "", ev, ev.Session, []int{u.since}, "The session was opened without MCP "+
-				"servers, but its model request offers %q, a tool of a server that another session was given.", given)
+			w.judge(point, given != "", ev, ev.Session, []int{u.since}, "The session was last opened without MCP servers, "+
+				"but its model request offers %q, a tool of a server that %s.", given,
+				pick(point == "kept", "the session had before", "another session was given"))
 		}
 		if !u.sessions[ev.Session] || u.listed < u.given || u.since >= t.started || !w.offersAtOnce(u.tools) {
 			continue

@@ -28,14 +28,15 @@ type client struct {
 	as     *personas.Persona // editor that the client imitates, or nil for acp-test itself
 
 	// Set-up lines set these fields.
-	permits   []mockclient.Rule
-	remember  mockclient.Memory
-	files     mockclient.Files
-	hold      []held
-	refuse    map[string]bool // methods that the editor refuses
-	ids       mockclient.IDs
-	theirIDs  bool
-	nulls     bool // send absent optional members as null
+	permits  []mockclient.Rule
+	remember mockclient.Memory
+	files    mockclient.Files
+	hold     []held
+	refuse   map[string]bool // methods that the editor refuses
+	ids      mockclient.IDs
+	theirIDs bool
+	// adds adds optional members to each message of the editor; nil adds none.
+	adds      func(v *schema.Version, method string, result bool, raw []byte) []byte
 	terminals mockclient.Terminals
 	elicits   []mockclient.ElicitRule
 	mcp       mcpServers
@@ -92,16 +93,17 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 		if t.Script == nil && !t.Real && !isolated && runtime.GOOS != "windows" {
 			t.Real, t.Allow = true, []string{"*"}
 		}
-		var nulls func(string, bool, []byte) []byte
-		if c.nulls {
-			nulls = schema.V1().WithNulls
+		var add func(string, bool, []byte) []byte
+		if c.adds != nil {
+			of := schema.V1()
 			if c.version == v2 {
-				nulls = schema.V2().WithNulls
+				of = schema.V2()
 			}
+			add = func(method string, result bool, raw []byte) []byte { return c.adds(of, method, result, raw) }
 		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids, TheirIDs: c.theirIDs,
-			Version: c.version, Members: c.members(), Nulls: nulls,
+			Version: c.version, Members: c.members(), Add: add,
 			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})

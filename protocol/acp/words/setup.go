@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -110,14 +111,19 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 	}
 }
 
-func compileNulls(l *scenarios.Line) scenarios.Step {
-	l.AtMost(0)
-	return func(_ context.Context, b *scenarios.Branch) error {
-		if err := scenarios.Early(l, b, "nulls"); err != nil {
-			return err
+// adding compiles a line whose word makes the editor add members to all its messages.
+func adding(
+	word string, add func(v *schema.Version, method string, result bool, raw []byte) []byte,
+) func(*scenarios.Line) scenarios.Step {
+	return func(l *scenarios.Line) scenarios.Step {
+		l.AtMost(0)
+		return func(_ context.Context, b *scenarios.Branch) error {
+			if err := scenarios.Early(l, b, word); err != nil {
+				return err
+			}
+			of(b).change(func() { of(b).adds = add })
+			return nil
 		}
-		of(b).change(func() { of(b).nulls = true })
-		return nil
 	}
 }
 

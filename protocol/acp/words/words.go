@@ -10,6 +10,7 @@ import (
 
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/remote"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/protocol/lexicon"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
@@ -64,7 +65,8 @@ func commands(table string) []*scenarios.Command {
 	return lexicon.Commands(table, lexicon.Compilers{
 		"client": compileClient, "permit": compilePermit, "system": compileSystem, "hold": compileHold,
 		"refuse": compileRefuse, "files": compileFiles, "buffer": scenarios.CompileFile(openBuffer), "ids": compileIDs,
-		"nulls": compileNulls, "policy": compilePolicy, "terminal": compileTerminal, "elicit": compileElicit,
+		"nulls": adding("nulls", (*schema.Version).WithNulls),
+		"metas": adding("metas", (*schema.Version).WithMeta), "policy": compilePolicy, "terminal": compileTerminal, "elicit": compileElicit,
 		"mcp": compileMCP, "canary": compileCanary, "same-history": compileSameHistory, "child": compileChild,
 		"initialize": compileInitialize, "authenticate": compileCall("authenticate", "methodId"),
 		"logout": compileCall("logout", ""), "session": compileSession, "prompt": compilePrompt, "cancel": compileCancel,
