@@ -21,7 +21,8 @@ func wireValid(w *watch) {
 		case ev.Kind == transcript.ModelAnswer:
 			for step := range ev.body.Get("steps").Items() {
 				var parts []string
-				if _, raw, ok := strings.Cut(step.Str(), "\nraw: "); ok && json.Unmarshal([]byte(raw), &parts) == nil {
+				_, raw, _ := strings.Cut(step.Str(), "\nraw: ")
+				if json.NewDecoder(strings.NewReader(raw)).Decode(&parts) == nil {
 					rules.Remember(said, rememberedRequests, strings.TrimSpace(strings.Join(parts, "")), true)
 				}
 			}
