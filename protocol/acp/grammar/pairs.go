@@ -94,7 +94,9 @@ func (w *writer) shapePairs(add func(a, b string)) {
 		add("call", planAgain)
 	}
 	for _, how := range endings {
-		add("ending", how)
+		if how != "length in a call" || w.works("run_shell") {
+			add("ending", how)
+		}
 	}
 	add("reply", "in one event")
 	add("reply", "with its usage")

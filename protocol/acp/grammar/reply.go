@@ -93,7 +93,7 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings has the ways in which a model turn ends, for Pairs.
-var endings = []string{"plain", "length", "length after calls", "refusal", "refusal in words", "thinking only at first",
+var endings = []string{"plain", "length", "length after calls", "length in a call", "refusal", "refusal in words", "thinking only at first",
 	"several texts", "text in parts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
@@ -104,6 +104,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
 			weighted[string]{1, "refusal in words", false},
 			weighted[string]{1, "length after calls", !w.has("tools")},
+			weighted[string]{1, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},
 			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
 			weighted[string]{1, "text in parts", false}, weighted[string]{1, "late text", false})
 	}
@@ -121,6 +122,8 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	case "length after calls": // the agent may or may not make the calls
 		begun = append(begun, w.calls()...)
 		begun, w.made = append(begun, fakellm.NewStep("stop", "length")), nil
+	case "length in a call":
+		begun, w.made = append(begun, w.half(), fakellm.NewStep("stop", "length")), nil
 	case "length", "refusal":
 		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
 	case "thinking only at first":
@@ -147,7 +150,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 	default:
 		begun = append(begun, w.says("text"))
 	}
-	if how != "failure" && how != refusedByModel && how != "length after calls" {
+	if how != "failure" && how != refusedByModel && !strings.HasPrefix(how, "length ") {
 		if w.has("shapes") && w.one(8) {
 			begun = append(begun, fakellm.NewStep("usage", "{input: 1000, output: 5}"))
 			w.covered("reply", "with its usage")
@@ -155,6 +158,13 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun = w.inOne(begun)
 	}
 	return []reply{begun}, how
+}
+
+// half returns a call of run_shell whose arguments break off in the command. The part of the command that is there
+// would create the file half.
+func (w *writer) half() fakellm.StepNode {
+	args := marshal(object{"command": "echo halb > " + w.name("half") + ".txt; echo nothing else"})
+	return fakellm.NewStep("tool", "run_shell", "raw: "+marshal(args[:len(args)-8]))
 }
 
 // parts returns a message of three parts, of which the second is white space alone.

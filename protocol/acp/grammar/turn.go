@@ -42,6 +42,12 @@ func (w *writer) freeTurn(c *convo) {
 		w.check("MSG-010", "thinks-apart")
 		w.Add("! saw agent_message text~%s session=%s", quiet, t.name)
 		w.check("", "goes-on")
+	case how == "length in a call":
+		half := w.folder + w.named + ".txt"
+		w.ends(t)
+		w.check("", "makes-no-half-call")
+		w.Add("! exists %s", half)
+		w.check("", "goes-on")
 	case how == "failure":
 		w.Add("await turn any|error within=60s session=%s", t.name)
 	default:

@@ -19,10 +19,14 @@ func wireValid(w *watch) {
 		n, _ := ev.body.Get("n").Int()
 		switch {
 		case ev.Kind == transcript.ModelAnswer:
+			cut := false // by the token limit: then the agent knows that the arguments break off
+			for step := range ev.body.Get("steps").Items() {
+				cut = cut || strings.HasPrefix(step.Str(), "stop:")
+			}
 			for step := range ev.body.Get("steps").Items() {
 				var parts []string
 				_, raw, _ := strings.Cut(step.Str(), "\nraw: ")
-				if json.NewDecoder(strings.NewReader(raw)).Decode(&parts) == nil {
+				if json.NewDecoder(strings.NewReader(raw)).Decode(&parts) == nil && !cut {
 					rules.Remember(said, rememberedRequests, strings.TrimSpace(strings.Join(parts, "")), true)
 				}
 			}
