@@ -59,7 +59,7 @@ func permGuard(w *watch) {
 }
 
 // watchNames finds permission requests that name the wrong tool call: the request has the path or command of another
-// open call, and the named call has different ones.
+// call of the turn, and the named call has different ones.
 func (w *watch) watchNames() {
 	type call struct {
 		of *session
@@ -84,7 +84,7 @@ func (w *watch) watchNames() {
 	}
 	w.On(func(ev *event) {
 		if c := (call{ev.session, ev.update.Get("toolCallId").Str()}); ev.session != nil {
-			rules.Remember(shown, rememberedTools, c, appendMarks(shown[c], ev.update))
+			rules.Remember(shown, rememberedTools, c, appendTexts(shown[c], ev.update))
 			settle(ev, c)
 		}
 	}, toolCall, toolUpdate)
@@ -92,9 +92,9 @@ func (w *watch) watchNames() {
 		if ev.tool == nil || ev.session.turn() == nil {
 			return
 		}
-		c, about := call{ev.session, ev.tool.id}, appendMarks(nil, ev.params.Path(w.version.call))
+		c, about := call{ev.session, ev.tool.id}, appendTexts(nil, ev.params.Path(w.version.call))
 		for _, t := range ev.session.turn().tools {
-			if t != ev.tool && !t.status.final() && !meet(shown[c], about) && meet(shown[call{ev.session, t.id}], about) {
+			if t != ev.tool && !meet(shown[c], about) && meet(shown[call{ev.session, t.id}], about) {
 				rules.Remember(named, rememberedTools, c, wrong{ev.Seq, about, t})
 				settle(ev, c)
 				return
@@ -174,4 +174,14 @@ func appendMarks(marks []string, call wire.Value) []string {
 		}
 	}
 	return marks
+}
+
+// appendTexts is like appendMarks, but takes each text of the call's input.
+func appendTexts(texts []string, call wire.Value) []string {
+	for key, v := range call.Get("rawInput").Members() {
+		if text := v.Str(); len(text) >= tellsApart && key != "cwd" {
+			texts = append(texts, text)
+		}
+	}
+	return appendMarks(texts, call)
 }
