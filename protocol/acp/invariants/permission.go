@@ -179,7 +179,7 @@ func appendMarks(marks []string, call wire.Value) []string {
 // appendTexts is like appendMarks, but takes each text of the call's input.
 func appendTexts(texts []string, call wire.Value) []string {
 	for key, v := range call.Get("rawInput").Members() {
-		if text := v.Str(); len(text) >= tellsApart && key != "cwd" {
+		if text := v.Str(); len(text) >= tellsApart && len(text) <= wholeText && key != "cwd" {
 			texts = append(texts, text)
 		}
 	}
