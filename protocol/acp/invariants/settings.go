@@ -58,9 +58,11 @@ type setting struct {
 type settings struct {
 	options map[string]setting
 	mode    setting
-	chosen  string  // current value of the model option
-	model   setting // value of the model option at the latest model request
-	named   string  // model named in that request
+	chosen  string   // current value of the model option
+	model   setting  // value of the model option at the latest model request
+	named   string   // model named in that request
+	models  []string // values of the model option
+	fell    *turn    // turn in which the agent began to use another of these models of its own accord
 }
 
 // on calls note for updates and for successful answers in a session.
@@ -85,7 +87,7 @@ func (s *settings) learn(ev *event) {
 			s.options[o.id] = setting{o.current, ev.Seq}
 		}
 		if o.category == "model" {
-			s.chosen = o.current
+			s.chosen, s.models = o.current, o.values
 		}
 	}
 }
@@ -120,7 +122,32 @@ func (w *settingWatch) asked(ev *event, s *settings) {
 			"The model option of the session is still %q, but the agent now uses the model %q, which the user chose in "+
 				"the session %q.", s.chosen, named, other)
 	}
+	w.fallsBack(ev, s, named)
 	s.model, s.named = setting{s.chosen, ev.Seq}, named
+}
+
+// fallsBack checks that the agent does not go on with another model in a later turn unless it has told so.
+func (w *settingWatch) fallsBack(ev *event, s *settings, named string) {
+	is, t := s.among(named), w.state.turnOf(ev)
+	switch {
+	case t == nil || is == "" || is == s.chosen:
+		s.fell = nil
+	case s.model.seq > 0 && s.model.value == s.chosen && s.among(s.named) == s.chosen:
+		s.fell = t
+	case s.fell != nil && s.fell != t:
+		w.judge("untold", w.chosenElsewhere(s, named) == "", ev, "", []int{s.fell.started},
+			"The model option of the session is still %q, but since another turn the agent uses the model %q.", s.chosen, named)
+	}
+}
+
+// among returns the value of the model option that a name of a model contains, the longest one, or "".
+func (s *settings) among(named string) (longest string) {
+	for _, model := range s.models {
+		if strings.Contains(named, model) && len(model) > len(longest) {
+			longest = model
+		}
+	}
+	return longest
 }
 
 // chosenElsewhere returns the id of a session other than s whose model option has the named model, or "".

@@ -1,9 +1,12 @@
 package invariants
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
-	"slices"
 )
 
 // termLife checks how the agent uses the editor's terminals.
@@ -77,6 +80,7 @@ func (w *watch) leaks(c *conn) {
 
 // terminalRef checks that the terminals in the content of tool calls are open terminals of the session.
 func terminalRef(w *watch) {
+	terminalKept(w)
 	w.inSession(func(ev *event, s *session) {
 		c := ev.conn
 		if s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
@@ -103,4 +107,40 @@ func terminalRef(w *watch) {
 			}
 		}
 	}, toolCall, toolUpdate)
+}
+
+// terminalKept checks that the last content of a tool call still shows what a terminal printed. An update replaces the
+// whole content, so it may drop the terminal; then it must have the output as text.
+func terminalKept(w *watch) {
+	printed := map[string]string{} // output of each terminal, as the agent last read it
+	of := map[int]string{}         // terminals, by Seq of the request for their output
+	w.On(func(ev *event) {
+		rules.Remember(of, rememberedRequests, ev.Seq, ev.params.Get("terminalId").Str())
+	}, asked(terminalOutput))
+	w.On(func(ev *event) {
+		name := of[ev.Ref]
+		delete(of, ev.Ref)
+		if output := ev.result.Get("output").Str(); len(ev.Redacted) == 0 && bare(output) != "" && len(output) <= rememberedText {
+			rules.Remember(printed, rememberedTerms, name, output)
+		}
+	}, answered(terminalOutput))
+	w.inTurn(func(ev *event, _ *turn) {
+		content := ev.update.Get("content")
+		if ev.tool == nil || content.Kind() != wire.Array {
+			return
+		}
+		var text strings.Builder
+		var shown []string
+		for item := range content.Items() {
+			text.WriteString(hearing.Loose(item.Path("content.text").Str()))
+			shown = append(shown, item.Get("terminalId").Str())
+		}
+		for _, name := range ev.tool.terminals {
+			if output := printed[name]; output != "" {
+				w.judge("dropped", !slices.Contains(shown, name) && !holds(text.String(), output), ev, ev.tool.id, nil,
+					"The agent replaced terminal %q in the content of tool call %q by a content without its output %q.", name,
+					ev.tool.id, clip(output))
+			}
+		}
+	}, toolUpdate)
 }
