@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
 	"strings"
@@ -28,7 +29,8 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 			}
 			return script.Text(w.modeID)
 		},
-		"it": func(w *writer) script.Word { return script.Text(w.named) },
+		"folder": func(w *writer) script.Word { return script.Text(cmp.Or(w.at.dir, ".")) },
+		"it":     func(w *writer) script.Word { return script.Text(w.named) },
 	}}
 	t.Conditions = map[string]func(*writer) bool{
 		"running": func(w *writer) bool { return !w.at.gone },
@@ -39,6 +41,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"takes-back": func(w *writer) bool {
 			return w.at.ends() && w.at.state != "permission open" && w.at.state != "question open"
 		},
+		"stayed": func(w *writer) bool { return w.at.solid && !w.at.moved },
 		"loads":  func(w *writer) bool { return w.has("ways") && w.at.solid && w.at.once() },
 		"mode":   func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
 		"option": func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },

@@ -53,8 +53,23 @@ func (w *writer) freeTurn(c *convo) {
 	default:
 		w.ends(t)
 	}
+	w.workAsBefore(c)
 	w.effects(c, w.made)
 }
+
+// workAsBefore writes a check that no call of a turn fails, if all of them are calls that succeeded in calibration.
+func (w *writer) workAsBefore(c *convo) {
+	mayFail := func(k call) bool { return k.mayFail || !w.Tools[k.tool].Works || w.rejects(k) }
+	if len(w.made) == 0 || c.mode != "" || w.out["requests"] || w.hung || slices.ContainsFunc(w.made, mayFail) {
+		return
+	}
+	w.check("", "calls-work-as-before")
+	w.Add("! saw tool status=failed session=%s", c.name)
+	w.check("", "goes-on")
+}
+
+// rejects reports whether the user has rejected the call's tool for always.
+func (w *writer) rejects(k call) bool { return strings.HasPrefix(w.asked[k.tool], "reject") }
 
 // ends writes an await for the end of a turn.
 func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.soon(), t.name) }
@@ -189,15 +204,9 @@ func (w *writer) ended(t *turn) {
 var readsOnly = lazy.Regexp(`(?i)read.?only`)
 
 // effects writes checks that the calls of a turn took effect. After a call that the user rejected, an agent need not
-// make the other calls of the turn. Calls of tools that worked in calibration must not fail.
+// make the other calls of the turn.
 func (w *writer) effects(c *convo, made []call) {
-	rejected := slices.ContainsFunc(made, func(k call) bool { return strings.HasPrefix(w.asked[k.tool], "reject") })
-	mayFail := slices.ContainsFunc(made, func(k call) bool { return k.mayFail || !w.Tools[k.tool].Works })
-	if len(made) > 0 && !mayFail && !rejected && c.mode == "" && !w.out["requests"] && !w.hung {
-		w.check("", "calls-work-as-before")
-		w.Add("! saw tool status=failed session=%s", c.name)
-		w.check("", "goes-on")
-	}
+	rejected := slices.ContainsFunc(made, w.rejects)
 	for _, k := range made {
 		if strings.HasPrefix(k.after, "exists ") && readsOnly().MatchString(c.mode) {
 			w.check("", "writes-nothing")

@@ -148,7 +148,7 @@ func (w *writer) moves(c *convo) {
 	w.Add("session %s %s cwd=%s wait=no as %s", how, c.name, dir, l)
 	w.Add("await response %s", l)
 	w.Add("needs saw response %s result?", l)
-	c.gone, c.dir, c.servers = false, dir, w.served()
+	c.gone, c.dir, c.servers, c.moved = false, dir, w.served(), true
 	w.covered(how, otherFolder)
 	w.worksIn(c, name, old, map[string]string{"load": "LOAD-015"}[how])
 }

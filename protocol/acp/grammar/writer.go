@@ -59,6 +59,7 @@ type convo struct {
 	number      int
 	again       string // said, once the model has answered it, so that the user may repeat it; else ""
 	servers     bool   // the session has the MCP server
+	moved       bool   // the session was reopened in another folder
 	dir, extra  string // folders of the session, relative to the workspace: its own and an additional one
 }
 
@@ -266,6 +267,11 @@ func (w *writer) newConvo() *convo {
 	if w.has("ways") && w.one(6) {
 		dir := w.name(pick(w.r, []string{"dir", "ordner-ü."}))
 		w.file(dir+"/readme.txt", "In "+dir+".\n")
+		if w.one(4) {
+			link := w.name("link")
+			w.Add("exec ln -s %s %s", dir, link)
+			dir = link
+		}
 		cwd, c.dir = script.Option("cwd", dir), dir
 		w.covered("new", "cwd")
 	}

@@ -112,7 +112,7 @@ func (w *settingWatch) restored(ev *event, s *settings) {
 func (w *settingWatch) asked(ev *event, s *settings) {
 	named := ev.body.Get("model").Str()
 	if s.model.seq > 0 && s.model.value != s.chosen {
-		w.judge("no-effect", named == s.named, ev, s.chosen, []int{s.model.seq},
+		w.judge("no-effect", named == s.named && s.among(named) != s.chosen, ev, s.chosen, []int{s.model.seq},
 			"The model option was changed from %q to %q, but the agent still uses the model %q.", s.model.value,
 			s.chosen, named)
 	}
