@@ -546,6 +546,7 @@ type answer struct {
 	turn    *turn
 	content []block
 	partial string // the arguments of the open call
+	unread  bool   // the arguments of the last call are no JSON
 	unsent  string // text that waits for more of it
 	reason  string
 	done    bool
@@ -590,7 +591,7 @@ func (a *answer) event(data []byte) error {
 		if b := a.content[len(a.content)-1]; b["type"] == "tool_use" && some {
 			var input map[string]any
 			if json.Unmarshal([]byte(a.partial), &input) != nil && !mended(a.partial, &input) {
-				a.content = a.content[:len(a.content)-1] // cut short by the token limit
+				b["input"], a.unread = map[string]any{}, true // no JSON, or cut short by the token limit
 			} else {
 				b["input"] = input
 			}
@@ -598,6 +599,9 @@ func (a *answer) event(data []byte) error {
 	case "message_delta":
 		if ev.Delta.Stop != "" {
 			a.reason = ev.Delta.Stop
+		}
+		if a.unread && a.reason == "max_tokens" {
+			a.content, a.unread = a.content[:len(a.content)-1], false
 		}
 	case "message_stop":
 		if a.unsent != "" {

@@ -45,7 +45,7 @@ func (w *writer) freeTurn(c *convo) {
 	case how == "length in a call":
 		half := w.folder + w.named + ".txt"
 		w.ends(t)
-		w.check("", "makes-no-half-call")
+		w.check("TOOL-012", "makes-no-half-call")
 		w.Add("! exists %s", half)
 		w.check("", "goes-on")
 	case how == "failure":
@@ -63,7 +63,7 @@ func (w *writer) workAsBefore(c *convo) {
 	if len(w.made) == 0 || c.mode != "" || w.out["requests"] || w.hung || slices.ContainsFunc(w.made, mayFail) {
 		return
 	}
-	w.check("", "calls-work-as-before")
+	w.check("TOOL-012", "calls-work-as-before")
 	w.Add("! saw tool status=failed session=%s", c.name)
 	w.check("", "goes-on")
 }

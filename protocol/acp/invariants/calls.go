@@ -203,7 +203,8 @@ func (c *callWatch) misplaced(ev *event, x *calling) (found bool) {
 	}
 	for _, call := range x.done {
 		name := path.Base(call.args["path"])
-		if slices.Contains([]string{"read_file", "write_file", "edit_file", "delete_file"}, call.tool) {
+		named := slices.Contains([]string{"read_file", "write_file", "edit_file", "delete_file"}, call.tool)
+		if named && call.args["path"] != "" {
 			found = c.judge("location", !x.files[name], ev, name, []int{x.asked}, "The model called %s with %q, but the turn's tool "+
 				"calls have no location with that file, only: %s.", call.tool, call.args["path"],
 				strings.Join(slices.Sorted(maps.Keys(x.files)), ", ")) != nil || found
