@@ -192,7 +192,8 @@ func (w *writer) put(name, content string) { w.file(w.folder+name, content) }
 
 // content returns a drawn text for a file.
 func (w *writer) content() string {
-	first := pick(w.r, []string{"hello\n", "Grüße\n", "日本語\nzweite Zeile\n", "no newline", "tab\there\n", "🙂\n", "\ufeffmit BOM\n"})
+	first := pick(w.r, []string{"hello\n", "Grüße\n", "日本語\nzweite Zeile\n", "no newline", "tab\there\n", "🙂\n",
+		"\ufeffmit BOM\n"})
 	return first + w.textLine()
 }
 

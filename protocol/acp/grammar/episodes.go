@@ -42,9 +42,7 @@ func episodes() []episode {
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
-		{1, "extra folder", func(w *writer) bool {
-			return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
-		}, (*writer).extraFolder},
+		{1, "extra folder", (*writer).canAddFolders, (*writer).extraFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
 }

@@ -93,25 +93,13 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings has the ways in which a model turn ends, for Pairs.
-var endings = []string{"plain", "length", "length after calls", "length in a call", "refusal", "refusal in words", "thinking only at first",
-	"several texts", "text in parts", "late text", "failure"}
+var endings = []string{"plain", "length", "length after calls", "length in a call", "refusal", "refusal in words",
+	"thinking only at first", "several texts", "text in parts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
 // mostly an element of endings.
 func (w *writer) ending(begun reply) (replies []reply, how string) {
-	list := []weighted[string]{{6, "plain", false}}
-	if w.has("shapes") && !w.off("r") {
-		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
-			weighted[string]{1, "refusal in words", false},
-			weighted[string]{1, "length after calls", !w.has("tools")},
-			weighted[string]{1, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},
-			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
-			weighted[string]{1, "text in parts", false}, weighted[string]{1, "late text", false})
-	}
-	if w.has("failures") && !w.off("r") {
-		list = append(list, weighted[string]{2, "failure", false})
-	}
-	how, _ = choose(w.r, list)
+	how, _ = choose(w.r, w.endings())
 	w.covered("ending", how)
 	switch how {
 	case "refusal in words":
@@ -158,6 +146,23 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun = w.inOne(begun)
 	}
 	return []reply{begun}, how
+}
+
+// endings returns the ways in which a model turn can end now, with their weights.
+func (w *writer) endings() []weighted[string] {
+	list := []weighted[string]{{6, "plain", false}}
+	if w.has("shapes") && !w.off("r") {
+		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
+			weighted[string]{1, "refusal in words", false},
+			weighted[string]{1, "length after calls", !w.has("tools")},
+			weighted[string]{1, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},
+			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
+			weighted[string]{1, "text in parts", false}, weighted[string]{1, "late text", false})
+	}
+	if w.has("failures") && !w.off("r") {
+		list = append(list, weighted[string]{2, "failure", false})
+	}
+	return list
 }
 
 // half returns a call of run_shell whose arguments break off in the command. The part of the command that is there

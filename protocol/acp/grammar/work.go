@@ -180,6 +180,10 @@ func (w *writer) worksIn(c *convo, name, other, requirement string) {
 	w.check("", "goes-on")
 }
 
+func (w *writer) canAddFolders() bool {
+	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
+}
+
 // extraFolder opens a session that has a folder beside its own, and may reopen it. The model reads a file there.
 func (w *writer) extraFolder() {
 	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}

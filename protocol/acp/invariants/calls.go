@@ -205,19 +205,19 @@ func (c *callWatch) misplaced(ev *event, x *calling) (found bool) {
 		name := path.Base(call.args["path"])
 		named := slices.Contains([]string{"read_file", "write_file", "edit_file", "delete_file"}, call.tool)
 		if named && call.args["path"] != "" {
-			found = c.judge("location", !x.files[name], ev, name, []int{x.asked}, "The model called %s with %q, but the turn's tool "+
-				"calls have no location with that file, only: %s.", call.tool, call.args["path"],
+			found = c.judge("location", !x.files[name], ev, name, []int{x.asked}, "The model called %s with %q, but the "+
+				"turn's tool calls have no location with that file, only: %s.", call.tool, call.args["path"],
 				strings.Join(slices.Sorted(maps.Keys(x.files)), ", ")) != nil || found
 		}
 	}
 	return found
 }
 
-// mark returns the last part of the call's path, or its command, if it can be found in JSON as it is. Else it returns "".
+// mark returns the last part of the call's path, or its command, if JSON shows it as it is. Else it returns "".
 func (c wish) mark() string {
 	mark := cmp.Or(c.args["command"], path.Base(c.args["path"]))
-	plain := strings.IndexFunc(mark, func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&'`, r) }) < 0
-	return pick(plain && len(mark) >= tellsApart, mark, "")
+	other := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&'`, r) }
+	return pick(strings.IndexFunc(mark, other) < 0 && len(mark) >= tellsApart, mark, "")
 }
 
 // unended reports calls that have not ended although the model got their results. The calls of the last reply have no

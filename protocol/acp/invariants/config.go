@@ -59,8 +59,8 @@ func configComplete(w *watch) {
 	}, optionsUpdate)
 }
 
-// lostOption returns an option that is missing from the new list, or the zero option. It also returns that if the new list
-// adds an option, or if the model or the mode changed: such a change may replace other options.
+// lostOption returns an option that is missing from the new list, or the zero option. It also returns that if the new
+// list adds an option, or if the model or the mode changed: such a change may replace other options.
 func lostOption(before, after []option) option {
 	for _, o := range after {
 		old := findOption(before, o.id)

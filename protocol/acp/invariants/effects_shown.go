@@ -67,7 +67,8 @@ func (x *effectWatch) told(ev *event, a *wanted, name string, call int, before, 
 	}
 }
 
-// otherwise reports a file that a call changed otherwise than the permission request showed, and returns true if it did.
+// otherwise reports a file that a call changed otherwise than the permission request showed. It returns true if it has
+// reported one.
 func (a *wanted) otherwise(x *effectWatch, ev *event, name string, call int, after content) bool {
 	t := a.tools[call]
 	for _, d := range a.pictured[t.id] {

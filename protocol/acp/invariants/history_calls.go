@@ -41,6 +41,27 @@ func callIn(calls map[string]*shownCall, id string) *shownCall {
 	return calls[id]
 }
 
+// shows adds a live update of a tool call.
+func (k *talk) shows(ev *event) {
+	if s := ev.session; k == nil || s == nil || s.window != nil || len(ev.Redacted) > 0 || k.bytes > rememberedText {
+		return
+	}
+	k.bytes += len(ev.Raw)
+	if c := callIn(k.shown, ev.update.Get("toolCallId").Str()); c != nil {
+		c.shows(ev.update)
+	}
+}
+
+// shows adds a replayed update of a tool call.
+func (r *replayed) shows(ev *event) {
+	if r.shown == nil {
+		r.shown = map[string]*shownCall{}
+	}
+	if c := callIn(r.shown, ev.update.Get("toolCallId").Str()); c != nil {
+		c.shows(ev.update)
+	}
+}
+
 // compareShown checks that a replayed tool call shows what the live call showed.
 func (w *watch) compareShown(live, again *shownCall, t *tool, ev *event) {
 	if live == nil || again == nil {
@@ -58,8 +79,8 @@ func (w *watch) compareShown(live, again *shownCall, t *tool, ev *event) {
 		what = "the content " + clip(live.content)
 	}
 	other := !strings.Contains(live.title, again.title) && !strings.Contains(again.title, live.title)
-	w.judge("title", other && what == "", ev, t.id, []int{t.seq}, "Tool call %q had the title %q, but %s replays it as %q "+
-		"(without white space).", t.id, clip(live.title), ev.Method, clip(again.title))
+	w.judge("title", other && what == "", ev, t.id, []int{t.seq},
+		"Tool call %q had the title %q, but %s replays it as %q (without white space).", t.id, clip(live.title), ev.Method, clip(again.title))
 	w.judge("details", what != "", ev, t.id, []int{t.seq},
 		"Tool call %q had %s (without white space), but %s replays it without that.", t.id, what, ev.Method)
 }

@@ -51,16 +51,7 @@ func loadWhole(w *watch) {
 			of(ev.Session).hear(ev)
 		}
 	}, contentUpdates()...)
-	w.On(func(ev *event) {
-		k := talks[ev.Session]
-		if s := ev.session; k == nil || s == nil || s.window != nil || len(ev.Redacted) > 0 || k.bytes > rememberedText {
-			return
-		}
-		k.bytes += len(ev.Raw)
-		if c := callIn(k.shown, ev.update.Get("toolCallId").Str()); c != nil {
-			c.shows(ev.update)
-		}
-	}, toolCall, toolUpdate)
+	w.On(func(ev *event) { talks[ev.Session].shows(ev) }, toolCall, toolUpdate)
 	w.onEnd(func(ev *event) {
 		if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
 			k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
@@ -115,12 +106,7 @@ func (r *replayed) hear(ev *event) {
 		r.calls++
 	}
 	if ev.topic == toolCall || ev.topic == toolUpdate {
-		if r.shown == nil {
-			r.shown = map[string]*shownCall{}
-		}
-		if c := callIn(r.shown, ev.update.Get("toolCallId").Str()); c != nil {
-			c.shows(ev.update)
-		}
+		r.shows(ev)
 	}
 	b := r.of(ev.topic)
 	if b == nil || r.all.Len() >= 8*rememberedText {

@@ -132,7 +132,8 @@ func (w *serverWatch) made(ev *event) {
 		for _, u := range w.over {
 			delete(u.sessions, ev.session.id)
 		}
-		rules.Remember(w.none, rememberedSessions, ev.session.id, pick(ev.request.verb == newSession, "other-session", "kept"))
+		point := pick(ev.request.verb == newSession, "other-session", "kept")
+		rules.Remember(w.none, rememberedSessions, ev.session.id, point)
 	} else if ev.session != nil && ev.succeeded() {
 		delete(w.none, ev.session.id)
 	}

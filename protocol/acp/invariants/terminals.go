@@ -120,7 +120,8 @@ func terminalKept(w *watch) {
 	w.On(func(ev *event) {
 		name := of[ev.Ref]
 		delete(of, ev.Ref)
-		if output := ev.result.Get("output").Str(); len(ev.Redacted) == 0 && bare(output) != "" && len(output) <= rememberedText {
+		output := ev.result.Get("output").Str()
+		if len(ev.Redacted) == 0 && bare(output) != "" && len(output) <= rememberedText {
 			rules.Remember(printed, rememberedTerms, name, output)
 		}
 	}, answered(terminalOutput))
