@@ -80,7 +80,8 @@ func (w *watch) compareShown(live, again *shownCall, t *tool, ev *event) {
 	}
 	other := !strings.Contains(live.title, again.title) && !strings.Contains(again.title, live.title)
 	w.judge("title", other && what == "", ev, t.id, []int{t.seq},
-		"Tool call %q had the title %q, but %s replays it as %q (without white space).", t.id, clip(live.title), ev.Method, clip(again.title))
+		"Tool call %q had the title %q, but %s replays it as %q (without white space).", t.id, clip(live.title), ev.Method,
+		clip(again.title))
 	w.judge("details", what != "", ev, t.id, []int{t.seq},
 		"Tool call %q had %s (without white space), but %s replays it without that.", t.id, what, ev.Method)
 }
