@@ -174,7 +174,7 @@ var _ = Describe("an editor", func() {
 		nulls := func(method string, result bool, raw []byte) []byte {
 			return fmt.Appendf(nil, `{"method":%q,"result":%t,"was":%s}`, method, result, raw)
 		}
-		e := edit(mockclient.Options{Nulls: nulls,
+		e := edit(mockclient.Options{Add: nulls,
 			Handlers: map[string]func(*mockclient.Request){"_x/ask": func(r *mockclient.Request) {
 				r.Reply(map[string]any{"a": 1})
 			}}}, func(p *peer) {
