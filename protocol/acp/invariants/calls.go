@@ -179,7 +179,7 @@ func (c *callWatch) mixedUp(ev *event, x *calling) {
 	if len(x.ran) == 0 || len(x.ran) != len(ev.turn.tools) {
 		return
 	}
-	if c.misplaced(ev, x) || len(x.ran) < 2 {
+	if c.misplaced(ev, x) || len(x.ran) < 2 || x.frames.Len() >= rememberedText {
 		return
 	}
 	frames, shown, hidden := x.frames.String(), map[string]string{}, map[string]string{}
@@ -189,9 +189,9 @@ func (c *callWatch) mixedUp(ev *event, x *calling) {
 			of[call.tool] = mark
 		}
 	}
-	for tool, mark := range hidden {
+	for _, tool := range slices.Sorted(maps.Keys(hidden)) {
 		c.judge("arguments", shown[tool] != "", ev, tool, []int{x.asked}, "The model called %s with %q and with %q, but no "+
-			"message about the turn's tool calls has %[3]q.", tool, shown[tool], mark)
+			"message about the turn's tool calls has %[3]q.", tool, shown[tool], hidden[tool])
 	}
 }
 
@@ -216,7 +216,7 @@ func (c *callWatch) misplaced(ev *event, x *calling) (found bool) {
 // mark returns the last part of the call's path, or its command, if JSON shows it as it is. Else it returns "".
 func (c wish) mark() string {
 	mark := cmp.Or(c.args["command"], path.Base(c.args["path"]))
-	other := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\<>&'`, r) }
+	other := func(r rune) bool { return r < ' ' || r > '~' || strings.ContainsRune(`"\/<>&'`, r) }
 	return pick(strings.IndexFunc(mark, other) < 0 && len(mark) >= tellsApart, mark, "")
 }
 

@@ -189,16 +189,15 @@ func (w *contextWatch) hear(ev *event) {
 
 // told judges the history in one model request.
 func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
-	var all, said, plain strings.Builder
+	var all, said strings.Builder
 	for _, p := range a.Conversation() {
 		text := unescaped(p.Text)
-		plain.WriteString(bare(p.Text))
 		if all.WriteString(text); p.Who != "result" {
 			said.WriteString(text)
 		}
 	}
 	w.reach(g, all.String(), string(ev.body.Get("body").Raw()))
-	g.escapes(plain.String())
+	g.escapes(a)
 	s := t.session
 	if !ev.body.Get("lane").Is("main") {
 		for _, p := range w.past[s.id] { // the agent may summarize and replace these messages
@@ -258,14 +257,21 @@ func (w *contextWatch) reach(g *given, said, raw string) {
 // entities writes the characters that markup needs as entities.
 var entities = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
-// escapes records which embedded texts a model request has with entities. plain is the text of the request without
-// white space.
-func (g *given) escapes(plain string) {
+// escapes records which embedded texts a model request has only with entities.
+func (g *given) escapes(a fakellm.Asked) {
+	var plain strings.Builder
 	for i := range g.blocks {
-		if b := &g.blocks[i]; strings.HasSuffix(b.point, "resource") {
-			text := b.needles[0]
-			b.escaped = !strings.Contains(plain, text) && strings.Contains(plain, entities.Replace(text))
+		b := &g.blocks[i]
+		if b.point != "resource" && b.point != "long-resource" {
+			continue
 		}
+		if plain.Len() == 0 {
+			for _, p := range a.Conversation() {
+				plain.WriteString(bare(p.Text))
+			}
+		}
+		text := b.needles[0]
+		b.escaped = !strings.Contains(plain.String(), text) && strings.Contains(plain.String(), entities.Replace(text))
 	}
 }
 

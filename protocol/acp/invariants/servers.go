@@ -129,11 +129,12 @@ func (w *serverWatch) made(ev *event) {
 		}
 	}
 	if ev.session != nil && ev.succeeded() && len(w.asks[ev.Ref]) == 0 {
+		had := w.none[ev.session.id] == "kept"
 		for _, u := range w.over {
+			had = had || u.sessions[ev.session.id]
 			delete(u.sessions, ev.session.id)
 		}
-		point := pick(ev.request.verb == newSession, "other-session", "kept")
-		rules.Remember(w.none, rememberedSessions, ev.session.id, point)
+		rules.Remember(w.none, rememberedSessions, ev.session.id, pick(had, "kept", "other-session"))
 	} else if ev.session != nil && ev.succeeded() {
 		delete(w.none, ev.session.id)
 	}
