@@ -2,6 +2,7 @@ package refagent
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 )
@@ -77,7 +78,11 @@ func (s *session) notify(u object) {
 // ask sends a request to the editor that asks the user. Meanwhile, the session's state is requires_action.
 func (s *session) ask(ctx context.Context, method string, params, result any) error {
 	defer s.wait()()
-	return s.a.conn.call(ctx, method, s.id, params, result)
+	err := s.a.conn.call(ctx, method, s.id, params, result)
+	if errors.Is(err, errDisconnected) {
+		<-ctx.Done() // the end of input cancels all turns, so this one ends as cancelled and not with an error
+	}
+	return err
 }
 
 // wait sets the state requires_action, which means that the work waits for the user. The returned function ends that
