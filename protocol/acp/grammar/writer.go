@@ -41,7 +41,7 @@ type writer struct {
 	made    []call            // calls of the turn that is being written
 	server  string            // name of the MCP server, or of the first one if there are two
 	another string            // http or twin: the server beside the one over stdio, with tools of the same names
-	hung    bool              // the server has ended or no longer answers
+	hung    bool              // the server has ended or no longer answers, or a session does without it
 	folder  string            // folder of the current turn's session with a slash behind it; "" for the workspace
 	asked   map[string]string // by tool, the option kind of the answer for always that the user gave
 	pairs   map[[2]string]bool
@@ -297,13 +297,13 @@ func (w *writer) reopen(c *convo) {
 	w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
 	var bare script.Word
 	if c.servers && w.served() && w.one(6) {
-		bare = script.Option("servers", "none")
+		bare, w.hung = script.Option("servers", "none"), true // so no later turn calls the server
 		w.covered(how, withoutServers)
 	}
 	w.Add("session %s %s %s %s %s as %s", how, c.name, c.in(), c.beside(), bare, l)
 	w.Add("await response %s result?", l)
 	w.check("", "goes-on")
-	c.gone, c.servers = false, w.served() && bare.Raw() == "" // the agent may or may not restore the mode
+	c.gone, c.servers = false, w.served() // the agent may or may not restore the mode
 	w.covered(how, w.setting(c))
 }
 
