@@ -72,7 +72,7 @@ var blocks = []struct {
 		w.file(path+"/notes.txt", w.content())
 		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": path}
 	}},
-	{1, "link elsewhere", "", func(w *writer) object {
+	{2, "link elsewhere", "", func(w *writer) object {
 		name := w.name("page")
 		link := object{"type": "resource_link", "name": name,
 			"uri": pick(w.r, []string{"https://docs.example.test/", "untitled:"}) + url.PathEscape(name)}

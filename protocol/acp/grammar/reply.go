@@ -155,7 +155,7 @@ func (w *writer) endings() []weighted[string] {
 		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
 			weighted[string]{1, "refusal in words", false},
 			weighted[string]{1, "length after calls", !w.has("tools")},
-			weighted[string]{1, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},
+			weighted[string]{2, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},
 			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
 			weighted[string]{1, "text in parts", false}, weighted[string]{1, "late text", false})
 	}
