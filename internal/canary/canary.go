@@ -201,7 +201,8 @@ func newServer(
 			if strings.HasPrefix(in.Text, Verses) {
 				s.Also = token + ", again: " + in.Text
 			}
-			if in != (song{Text: in.Text}) || bytes.Count(r.Params.Arguments, []byte(`":`)) > 1 {
+			var all map[string]any
+			if json.Unmarshal(r.Params.Arguments, &all) == nil && len(all) > 1 {
 				s.Args = r.Params.Arguments
 			}
 			see(s)

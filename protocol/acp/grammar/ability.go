@@ -89,7 +89,7 @@ func (a *Ability) able(path string) bool { return a.Able[path] }
 // works reports whether a neutral tool worked in calibration, or must work because the profile promises it.
 func (a *Ability) works(tool string) bool { return a.Tools[tool].Works || a.Tools[tool].Promised }
 
-// moreFolders is the capability for sessions with folders beside their own.
+// moreFolders is the agent's capability to let a session work in additional folders.
 const moreFolders = "sessionCapabilities.additionalDirectories"
 
 type way struct{ name, needs string }

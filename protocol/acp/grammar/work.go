@@ -184,7 +184,8 @@ func (w *writer) canAddFolders() bool {
 	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
 }
 
-// extraFolder opens a session that has a folder beside its own, and may reopen it. The model reads a file there.
+// extraFolder opens a session with an additional folder, and sometimes reopens the session. Then the model reads a file
+// in the additional folder.
 func (w *writer) extraFolder() {
 	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}
 	file := c.extra + "/" + w.name("nota") + "x.txt"

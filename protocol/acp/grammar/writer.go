@@ -79,7 +79,7 @@ func (c *convo) in() (cwd script.Word) {
 	return cwd
 }
 
-// beside returns the option add= with the session's additional folder, or the zero Word.
+// beside returns the option add= with the session's additional folder. It returns the zero Word if there is none.
 func (c *convo) beside() (add script.Word) {
 	if c.extra != "" {
 		add = script.Option("add", c.extra)

@@ -173,8 +173,8 @@ func (c *callWatch) shown(ev *event, x *calling) {
 	}
 }
 
-// mixedUp reports a call whose path or command the turn did not show although it showed that of another call of the
-// same tool. The agent has then shown one call with the arguments of another.
+// mixedUp reports that the agent showed a call with the arguments of another call. It knows this if the turn shows the
+// path or command of one call, and not that of another call of the same tool.
 func (c *callWatch) mixedUp(ev *event, x *calling) {
 	if len(x.ran) == 0 || len(x.ran) != len(ev.turn.tools) {
 		return

@@ -11,6 +11,7 @@ import (
 type shownCall struct {
 	title, kind, place string // place is the path of the first location
 	content            string // texts and diffs; terminals end with their process, so a replay need not have them
+	unclear            bool   // the log hides a part of some update, or there was too much to remember
 }
 
 // shows applies an update to c.
@@ -43,12 +44,14 @@ func callIn(calls map[string]*shownCall, id string) *shownCall {
 
 // shows adds a live update of a tool call.
 func (k *talk) shows(ev *event) {
-	if s := ev.session; k == nil || s == nil || s.window != nil || len(ev.Redacted) > 0 || k.bytes > rememberedText {
+	if s := ev.session; k == nil || s == nil || s.window != nil {
 		return
 	}
-	k.bytes += len(ev.Raw)
+	k.shownBytes += len(ev.Raw)
 	if c := callIn(k.shown, ev.update.Get("toolCallId").Str()); c != nil {
-		c.shows(ev.update)
+		if c.unclear = c.unclear || len(ev.Redacted) > 0 || k.shownBytes > rememberedText; !c.unclear {
+			c.shows(ev.update)
+		}
 	}
 }
 
@@ -58,13 +61,14 @@ func (r *replayed) shows(ev *event) {
 		r.shown = map[string]*shownCall{}
 	}
 	if c := callIn(r.shown, ev.update.Get("toolCallId").Str()); c != nil {
+		c.unclear = c.unclear || len(ev.Redacted) > 0
 		c.shows(ev.update)
 	}
 }
 
-// compareShown checks that a replayed tool call shows what the live call showed.
+// compareShown checks the title, kind, location and content of a replayed tool call against those of the live call.
 func (w *watch) compareShown(live, again *shownCall, t *tool, ev *event) {
-	if live == nil || again == nil {
+	if live == nil || again == nil || live.unclear || again.unclear {
 		return
 	}
 	w.judge("content", live.content != "" && again.content == "", ev, t.id, []int{t.seq},

@@ -263,6 +263,8 @@ type talk struct {
 	ends  map[string]end // ends of the tool calls, by id
 	shown map[string]*shownCall
 	bytes int
+	// shownBytes is the size of the updates that went into shown.
+	shownBytes int
 	// whole says that this transcript has the session from its beginning. asks is the number of its prompts.
 	whole bool
 	asks  int

@@ -109,8 +109,8 @@ func terminalRef(w *watch) {
 	}, toolCall, toolUpdate)
 }
 
-// terminalKept checks that the last content of a tool call still shows what a terminal printed. An update replaces the
-// whole content, so it may drop the terminal; then it must have the output as text.
+// terminalKept checks that no update removes a terminal's output from a tool call. An update replaces the whole content
+// of the call. If the new content lacks the terminal, it must have the output as text.
 func terminalKept(w *watch) {
 	printed := map[string]string{} // output of each terminal, as the agent last read it
 	of := map[int]string{}         // terminals, by Seq of the request for their output
