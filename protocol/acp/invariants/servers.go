@@ -348,6 +348,9 @@ func (w *serverWatch) turnEnded(ev *event) {
 	}
 	for _, over := range slices.Sorted(maps.Keys(w.over)) {
 		u := w.over[over]
+		if ev.stop == "" || !u.sessions[ev.Session] { // a refused prompt need not wait for the servers
+			continue
+		}
 		if u.greeted == 0 {
 			w.unstarted(ev, over)
 			continue
@@ -356,7 +359,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 			continue
 		}
 		u.turns++
-		w.judge("not-listed", u.listed == 0 && u.turns > 1 && u.sessions[ev.Session], ev, ev.Session, []int{u.greeted},
+		w.judge("not-listed", u.listed == 0 && u.turns > 1, ev, ev.Session, []int{u.greeted},
 			"The agent connected to %s, but has not asked for its tools in two turns.", serverBy(over))
 	}
 }
@@ -365,7 +368,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 // have connected to another server of the session.
 func (w *serverWatch) unstarted(ev *event, over string) {
 	u := w.over[over]
-	if !u.sessions[ev.Session] || !u.ours {
+	if !u.ours {
 		return
 	}
 	u.waited++
