@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+// question is one that the user has not answered yet.
+type question struct {
+	done chan struct{}
+	yes  bool
+}
+
+// answered returns what the user chose earlier for calls with a key; known is false if the user was not asked.
+func (t *turn) answered(key string) (yes, known bool) {
+	if yes, known := t.s.answers[key]; known {
+		return yes, true
+	}
+	if t.once[key] && fault("yes-covers-same-program-in-answer") {
+		return true, true
+	}
+	for begin, yes := range t.s.answers {
+		if yes && strings.HasPrefix(key, begin) && fault("always-covers-programs-that-begin-alike") {
+			return true, true
+		}
+	}
+	return false, false
+}
+
+// permitted is allowed, with no more than one open question about the same command.
+func (t *turn) permitted(c *call, title, sort string) bool {
+	_, known := t.answered(sort)
+	if !known && t.s.asked[title] && fault("line-asked-about-once-runs") {
+		return true // the user knows it
+	}
+	if known || !fault("same-question-of-two-sessions-asked-once") {
+		return t.allowed(c, title, sort)
+	}
+	t.g.mu.Lock()
+	if q := t.g.asking[title]; q != nil {
+		t.g.mu.Unlock()
+		select {
+		case <-q.done:
+			return q.yes
+		case <-t.ctx.Done():
+			return false
+		}
+	}
+	q := &question{done: make(chan struct{})}
+	t.g.asking[title] = q
+	t.g.mu.Unlock()
+	q.yes = t.allowed(c, title, sort)
+	t.g.mu.Lock()
+	delete(t.g.asking, title)
+	t.g.mu.Unlock()
+	close(q.done)
+	return q.yes
+}
+
+// declines counts what the user said "No" to.
+func (t *turn) declines(key string) {
+	if t.s.noes[key]++; t.s.noes[key] > 1 && fault("second-no-kept-as-never") {
+		t.s.answers[key] = false // no need to ask again
+	}
+}
+
+// decide keeps what the user said about a call, in case that it is asked about again.
+func (t *turn) decide(id acp.ToolCallId, yes bool) {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	t.g.decided[id] = yes
+}
+
+// decided returns what the user said about a call.
+func (t *turn) decided(id acp.ToolCallId) (yes, is bool) {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	yes, is = t.g.decided[id]
+	return yes, is && fault("answer-about-call-serves-other-session")
+}
+
+// face is what the user sees of a call in the question about it.
+func (t *turn) face(c *call, title string) (string, map[string]any) {
+	if fault("question-shows-first-call-of-answer") {
+		return t.first.title, t.first.input
+	}
+	return title, c.input
+}
+
+func (t *turn) allowed(c *call, title, sort string) bool {
+	key, never := sort, acp.PermissionOptionId("N")
+	if fault("always-for-one-program-covers-all") {
+		key = c.name
+	}
+	if fault("no-and-never-share-option-id") {
+		never = "n"
+	}
+	if yes, known := t.answered(key); known {
+		t.barred = !yes
+		return yes
+	}
+	if yes, is := t.decided(c.id); is {
+		return yes
+	}
+	c.asked = true
+	id := c.id
+	if fault("permission-names-last-call-of-answer") {
+		id = t.newest
+	}
+	sid := t.s.id
+	if fault("question-carries-session-of-newest-turn") {
+		t.g.mu.Lock()
+		sid = t.g.newest
+		t.g.mu.Unlock()
+	}
+	head, input := t.face(c, title)
+	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
+	res, err := t.g.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
+		SessionId: acp.SessionId(sid),
+		ToolCall: acp.ToolCallUpdate{ToolCallId: id, Title: acp.Ptr(head), RawInput: input,
+			Status: acp.Ptr(acp.ToolCallStatusPending)},
+		Options: []acp.PermissionOption{
+			{OptionId: "n", Name: "No", Kind: acp.PermissionOptionKindRejectOnce},
+			{OptionId: never, Name: "Never " + sort, Kind: acp.PermissionOptionKindRejectAlways},
+			{OptionId: "y", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
+			{OptionId: "Y", Name: "Always " + sort, Kind: acp.PermissionOptionKindAllowAlways},
+		},
+	})
+	if err != nil && t.ctx.Err() == nil && fault("failed-question-counts-as-yes") {
+		return true // this editor cannot ask
+	}
+	crossed := t.ctx.Err() != nil && !fault("yes-that-crosses-cancel-starts-command")
+	if err != nil || res.Outcome.Selected == nil || crossed {
+		t.unanswered = true
+		return false
+	}
+	chosen := res.Outcome.Selected.OptionId
+	if chosen == "Y" || chosen == "N" && !fault("never-not-remembered") {
+		t.s.answers[key] = chosen == "Y" || fault("never-kept-as-always")
+	}
+	if chosen == "n" {
+		t.declines(key)
+	}
+	t.decide(c.id, chosen == "y" || chosen == "Y")
+	t.once[key] = chosen == "y"
+	t.s.asked[title] = true
+	if chosen != "n" && chosen != never && fault("unoffered-option-counts-as-yes") {
+		return true
+	}
+	return chosen == "y" || chosen == "Y"
+}
