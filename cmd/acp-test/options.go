@@ -2,12 +2,9 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,11 +12,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/acp-test/acp-test/agents"
-	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/invariants"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
-	"github.com/acp-test/acp-test/scenarios/language"
 )
 
 // options holds the flags of commands that run scenarios, grouped by purpose.
@@ -29,18 +24,6 @@ type options struct {
 	course
 	judging
 	output
-}
-
-// target holds the flags that choose the agent under test and its environment.
-type target struct {
-	agent, settings, fault string
-	url                    string // URL of the agent
-	liberties              []string
-	command                []string // the words after --
-	profile, auth          string
-	env, passEnv, headers  []string
-	over                   string
-	sabotage               sabotageFlag
 }
 
 // choice holds the flags that choose which scenarios run.
@@ -100,50 +83,6 @@ func (o *options) flags(c *cobra.Command) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show failures and the summary only")
 }
 
-// of registers the flags that choose the agent under test.
-func (t *target) of(c *cobra.Command) {
-	f := c.Flags()
-	f.StringVar(&t.agent, "agent", "", "the agent, by the `NAME` or file of its profile (default reference)")
-	f.StringVar(&t.settings, "settings", "", "take agents from an editor's settings.json `FILE`")
-	f.StringVar(&t.fault, "fault", "", "give the reference agent the deliberate fault `NAME`")
-	completeWords(c, "fault", faultNames)
-	_ = c.RegisterFlagCompletionFunc("agent", completeAgents)
-}
-
-// environment registers --env and --pass-env.
-func (t *target) environment(f *pflag.FlagSet, env string) {
-	f.StringArrayVar(&t.env, "env", nil, "set a variable in the agent's environment, `K=V` (repeatable)"+env)
-	f.StringSliceVar(&t.passEnv, "pass-env", nil,
-		"pass a variable of this environment to the agent, by `NAME` (repeatable)")
-}
-
-// network registers the flags for agents that are reached over a network.
-func (t *target) network(f *pflag.FlagSet) {
-	f.StringVar(&t.url, "url", "",
-		"the `URL` of an agent on a network: http or https, for ACP also ws or wss; with a command after -- "+
-			"it may contain $PORT (a free port), or begin with $PRINTED (the URL that it prints) or ws:$PRINTED")
-	f.StringVar(&t.over, "over", "",
-		"connect over stdio (the default), `http` or ws; the last two need an agent whose profile has listen")
-	f.StringArrayVar(&t.headers, "header", nil,
-		"send a header with each HTTP request to the agent, `NAME:VALUE` (repeatable); VALUE may use $VARIABLES")
-}
-
-func (t *target) flags(c *cobra.Command) {
-	f := c.Flags()
-	t.of(c)
-	f.StringSliceVar(&t.liberties, "liberty", nil,
-		"give the reference agent a legal habit of other agents, by `NAME` (repeatable)")
-	completeWords(c, "liberty", libertyNames)
-	t.network(f)
-	t.sabotage.flag(c, "change messages between agent and editor, by a `NAME` from acp-test help sabotage or a FILE, "+
-		"to see whether the run reports it")
-	t.environment(f, "; $LLM is the model's base URL, $KEY a key for it")
-	f.StringVar(&t.profile, "profile", "",
-		"take environment, HOME, login and tools of the command after -- from this profile, or none "+
-			"(default: the profile that matches the command, or the name that the agent gives in initialize)")
-	f.StringVar(&t.auth, "auth-method", "", "log in with the method of this `ID` before the first session")
-}
-
 func (s *choice) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringSliceVar(&s.suites, "suite", nil, "a suite in this program, by `NAME`, or all (repeatable)")
@@ -153,33 +92,6 @@ func (s *choice) flags(c *cobra.Command) {
 	f.BoolVar(&s.list, "list", false, "list the scenarios and run none")
 	f.StringVar(&s.shard, "shard", "", "run part `I/N` of the scenarios (default: from the CI system's variables)")
 	f.StringVar(&s.durations, "durations", "", "split parts of --shard evenly by the scenario durations in `FILE`")
-}
-
-// jobs is how many scenarios run at once; 0 adapts the number to the speed of the machine.
-type jobs int
-
-func (j *jobs) String() string {
-	if *j == 0 {
-		return "auto"
-	}
-	return strconv.Itoa(int(*j))
-}
-
-// Set implements pflag.Value.
-func (j *jobs) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if text != "auto" && (err != nil || n < 1) {
-		return strconv.ErrRange
-	}
-	*j = jobs(n)
-	return nil
-}
-
-// Type implements pflag.Value.
-func (*jobs) Type() string { return "jobs" }
-
-func (j *jobs) flag(f *pflag.FlagSet) {
-	f.VarP(j, "jobs", "j", "run `N` scenarios at once, or auto: as many as the processors have time for")
 }
 
 func (r *course) flags(f *pflag.FlagSet) {
@@ -336,21 +248,6 @@ func fallback[T comparable](set func(string) bool, flag string, to *T, value T) 
 	}
 }
 
-// checkSeverity returns an error if there is no set of severities with this name.
-func checkSeverity(name string) error {
-	return oneOf("--severity", "set", name, invariants.SeverityNames())
-}
-
-// oneOf returns an error if name is not in known. The message names the place, such as a flag, and the kind of name
-// that was expected.
-func oneOf(place, what, name string, known []string) error {
-	if slices.Contains(known, name) {
-		return nil
-	}
-	return fmt.Errorf("%s: there is no %s %q%s; expected one of %s", place, what, name, mistake.Meant(name, known),
-		strings.Join(known, ", "))
-}
-
 // check returns an error if a value is invalid or flags contradict each other.
 func (o *options) check(c *cobra.Command) error {
 	_, err := o.matching()
@@ -365,125 +262,4 @@ func (s *choice) matching() (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("--run: %w", err)
 	}
 	return match, nil
-}
-
-// contradiction returns an error if flags contradict each other, or if one requires another that is missing.
-func (o *options) contradiction(c *cobra.Command) error {
-	set := c.Flags().Changed
-	return wrong([]contradiction{
-		{o.verbose && o.quiet, "-v and -q contradict each other"},
-		{o.update && o.goldenRequired,
-			"--update and --golden-required contradict each other: one writes goldens, the other requires them"},
-		{c.ArgsLenAtDash() >= 0 && len(o.command) == 0, c.Name() + ": the agent's command is missing after --"},
-		{o.repeat < 1 && !o.untilFail, fmt.Sprintf("--repeat %d: a scenario must run at least once", o.repeat)},
-		{o.perturb && o.repeat < 2 && !o.untilFail,
-			"--perturb does not change the first round: set --repeat to 2 or more"},
-		{o.perturb && (o.update || o.baselineWrite != ""),
-			"--perturb contradicts --update and --baseline-write: they save results of an undisturbed run"},
-		{o.perturb && o.debug, "--perturb and --debug contradict each other: --debug turns timeouts off"},
-		{set("timeout") && o.timeout <= 0,
-			fmt.Sprintf("--timeout %v: the timeout must exceed 0; --debug turns timeouts off", o.timeout)},
-		{set("step-timeout") && o.stepTimeout <= 0,
-			fmt.Sprintf("--step-timeout %v: the timeout must exceed 0; --debug turns timeouts off", o.stepTimeout)},
-		{o.smoke < 0, fmt.Sprintf("--smoke %d: the number of conversations cannot be negative; --no-smoke plays none",
-			o.smoke)},
-		{exists(o.golden, false), fmt.Sprintf("--golden %s: expected a folder, but this is a file", o.golden)},
-		{o.linger < 0, fmt.Sprintf("--linger %v: a time cannot be negative", o.linger)},
-		{o.baselineWrite != "" && o.shard != "",
-			"--baseline-write and --shard contradict each other: a part does not show all failures"},
-		{o.watch && o.list, "--watch and --list contradict each other"},
-		{o.watch && o.debug, "--watch and --debug contradict each other: one waits for files, the other for Enter"},
-	})
-}
-
-// exists reports whether name is an existing folder if folder is true, or an existing non-folder if it is false.
-func exists(name string, folder bool) bool {
-	info, err := os.Stat(name)
-	return err == nil && info.IsDir() == folder
-}
-
-// contradiction is a possible mistake in the use of flags. made is true if the user made the mistake.
-type contradiction struct {
-	made bool
-	why  string
-}
-
-// wrong returns an error for the first mistake in the list that the user made, or nil if the user made none.
-func wrong(list []contradiction) error {
-	for _, c := range list {
-		if c.made {
-			return errors.New(c.why)
-		}
-	}
-	return nil
-}
-
-// check returns an error if a flag about the agent under test has a malformed value.
-func (t *target) check() error {
-	if err := oneOf("--over", "binding", t.over, language.Bindings); t.over != "" && err != nil {
-		return err
-	}
-	for _, header := range t.headers {
-		name, _, ok := strings.Cut(header, ":")
-		if err := agents.CheckHeader(name); err != nil || !ok {
-			return fmt.Errorf("--header %q: NAME:VALUE is expected", header)
-		}
-	}
-	for _, name := range t.passEnv {
-		if strings.Contains(name, "=") {
-			return fmt.Errorf("--pass-env %q: expected the NAME of a variable; to set a value, use --env", name)
-		}
-	}
-	if err := agents.CheckURL(t.url); t.url != "" && err != nil {
-		return fmt.Errorf("--url: %w, such as http://127.0.0.1:8000/agent", err)
-	}
-	return checkPairs("--env", t.env)
-}
-
-// checkPairs returns an error if a value of a flag is not K=V.
-func checkPairs(flag string, values []string) error {
-	for _, kv := range values {
-		if k, _, ok := strings.Cut(kv, "="); !ok || k == "" {
-			return fmt.Errorf("%s %q: K=V is expected", flag, kv)
-		}
-	}
-	return nil
-}
-
-// variables returns the variables that --env sets.
-func (t *target) variables() map[string]string {
-	env := map[string]string{}
-	for _, kv := range t.env {
-		k, v, _ := strings.Cut(kv, "=")
-		env[k] = v
-	}
-	return env
-}
-
-// faulty returns the --fault arguments for the reference agent, or nil without --fault. It returns an error if the
-// agent under test is not the reference agent, or if the fault does not exist.
-func (t *target) faulty(of protocol, p *agents.Profile) ([]string, error) {
-	switch {
-	case t.fault == "":
-		return nil, nil
-	case p.Name != of.reference || len(t.command) > 0:
-		return nil, fmt.Errorf("--fault %s: only the reference agent has deliberate faults, not %s", t.fault, p.Name)
-	}
-	a := reference{fault: t.fault}
-	if p.URL != "" {
-		a.ways()
-	}
-	return []string{"--fault", t.fault}, differs(of.Name, a.fault, nil)
-}
-
-// knownFailures reads the file of known failures that a flag names. It returns nil if file is "".
-func knownFailures(flag, file string) ([]agents.KnownFailure, error) {
-	if file == "" {
-		return nil, nil
-	}
-	src, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", flag, err)
-	}
-	return agents.ParseKnownFailures(file, src)
 }

@@ -5,18 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/script"
 	"github.com/acp-test/acp-test/transcript"
-	"github.com/acp-test/acp-test/wire"
 )
 
 var sessionVerbs = []string{"new", "load", "resume", "list", "close", "delete", "fork"}
@@ -55,31 +52,6 @@ func compileSession(l *scenarios.Line) scenarios.Step {
 	}
 	l.DeclareSession(a.name)
 	return a.run
-}
-
-// listWords reads the words after "list": nothing, or "all" and the names of sessions.
-func (a *sessionAct) listWords() {
-	l := a.l
-	if len(l.Rest) == 1 {
-		return
-	}
-	if l.Rest[1].Raw() != "all" {
-		l.Usage(l.Rest[1].Column, "session list takes only all, then names of sessions, not %q", l.Rest[1].Raw())
-	}
-	if w, ok := a.opts["cursor"]; ok {
-		l.Usage(w.Column, "session list all takes no cursor=")
-	}
-	if w, ok := a.opts["wait"]; ok && !a.wait {
-		l.Usage(w.Column, "session list all takes no wait=no: it waits for each page")
-	}
-	a.all = true
-	for i := 2; i < len(l.Rest); i++ {
-		name, ok := l.SessionName(i)
-		if !ok {
-			l.Mistake(l.Rest[i].Column, openIt, "no session %s is open", l.Rest[i].Raw())
-		}
-		a.names = append(a.names, name)
-	}
 }
 
 // openIt is advice about a session that is not open.
@@ -144,30 +116,6 @@ func (a *sessionAct) subject(b *scenarios.Branch, s *scenarios.Session) (id stri
 		return "", false, b.NotOpen(name)
 	}
 	return s.ID, true, nil
-}
-
-var longRun = regexp.MustCompile(`[0-9A-Za-z]{8,}[^0-9A-Za-z]*$`)
-
-// unlike returns an id that looks like id but that no session has. It changes the first character of the last run of
-// letters and digits, if that run has at least eight. Otherwise it appends zeros, because agents may number their
-// sessions.
-func unlike(id string) string {
-	at := longRun.FindStringIndex(id)
-	if at == nil {
-		return id + "00000"
-	}
-	first := id[at[0]]
-	switch {
-	case first >= '0' && first < '9', first >= 'a' && first < 'f', first >= 'A' && first < 'F':
-		first++
-	case first == '9':
-		first = '1'
-	case first >= 'a':
-		first = 'a'
-	default:
-		first = 'A'
-	}
-	return id[:at[0]] + string(first) + id[at[0]+1:]
 }
 
 func (a *sessionAct) run(ctx context.Context, b *scenarios.Branch) error {
@@ -303,87 +251,6 @@ func (a *sessionAct) takesServers() bool {
 	return slices.Contains([]string{"new", "load", "resume", "fork"}, a.verb)
 }
 
-// list sends session/list once. With the word all, it repeats the request until the agent returns no cursor.
-func (a *sessionAct) list(ctx context.Context, b *scenarios.Branch) error {
-	if err := b.Begin(ctx); err != nil {
-		return err
-	}
-	params := map[string]any{}
-	if a.meta != nil {
-		params["_meta"] = a.meta
-	}
-	if w, ok := a.opts["cwd"]; ok {
-		d, err := a.dir(b, w)
-		if err != nil {
-			return err
-		}
-		params["cwd"] = d
-	}
-	if w, ok := a.opts["cursor"]; ok {
-		c, err := b.Expand(w)
-		if err != nil {
-			return a.l.Fault(err)
-		}
-		params["cursor"] = c
-	}
-	if a.all {
-		return a.pages(ctx, b, params)
-	}
-	_, err := call(ctx, b, a.l, nil, "session/list", params, a.wait)
-	return err
-}
-
-// maxPages is the maximum number of pages that the method pages requests before it reports an endless list.
-const maxPages = 1000
-
-// pages follows the cursors of session/list to the end. No cursor and no session may occur twice, and the list must
-// contain each session that the line names.
-func (a *sessionAct) pages(ctx context.Context, b *scenarios.Branch, params map[string]any) error {
-	cursors, sessions := map[string]int{}, map[string]int{}
-	for page := 1; ; page++ {
-		e, err := call(ctx, b, a.l, nil, "session/list", params, true)
-		if err != nil {
-			return err
-		}
-		for s := range e.JSON().Path("result.sessions").Items() {
-			id := s.Get("sessionId").Str()
-			if first := sessions[id]; first > 0 {
-				return b.Back(a.l, true, "each session once", "session "+id+" came twice", first, e.Seq)
-			}
-			sessions[id] = e.Seq
-		}
-		next := e.JSON().Path("result.nextCursor")
-		if !next.Exists() || next.Kind() == wire.Null {
-			return a.listed(b, sessions, e)
-		}
-		cursor := next.Str()
-		if first := cursors[cursor]; first > 0 {
-			return b.Back(a.l, true, "a new cursor, or none on the last page",
-				fmt.Sprintf("the cursor %q came twice: the list would never end", cursor), first, e.Seq)
-		}
-		if page == maxPages {
-			return b.Back(a.l, true, "a last page", fmt.Sprintf("%d pages, each with a next cursor", maxPages), e.Seq)
-		}
-		cursors[cursor] = e.Seq
-		params["cursor"] = cursor
-	}
-}
-
-// listed returns a Miss if a session that the line names is on none of the pages.
-func (a *sessionAct) listed(b *scenarios.Branch, sessions map[string]int, last transcript.Entry) error {
-	for _, name := range a.names {
-		s := b.Named(name)
-		if s == nil {
-			return a.l.Fault(b.NotOpen(name))
-		}
-		if sessions[s.ID] == 0 {
-			return b.Back(a.l, true, "session "+name+" in the list", fmt.Sprintf("%d sessions without %s", len(sessions), s.ID),
-				last.Seq)
-		}
-	}
-	return nil
-}
-
 // inSession returns a step that calls act with a session, which it opens if necessary.
 func inSession(l *scenarios.Line, name string,
 	act func(ctx context.Context, b *scenarios.Branch, s *scenarios.Session) error) scenarios.Step {
@@ -422,51 +289,6 @@ func need(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, name stri
 	f := b.Failure(a.l, transcript.Outcome{})
 	f.Expected, f.Observed = []string{"a session id in the answer to session/new"}, "none"
 	return nil, scenarios.SetUp(&scenarios.Miss{Failure: f, Effect: true})
-}
-
-// untaken returns a Skipped error if a version 2 agent does not support the transport of one of the MCP servers.
-// Version 1 agents always support stdio.
-func untaken(b *scenarios.Branch, servers []any) error {
-	c := of(b)
-	if c.version != v2 {
-		return nil
-	}
-	for _, s := range servers {
-		kind, _ := s.(map[string]any)["type"].(string)
-		if has, known := c.Advertises("mcpCapabilities." + kind); known && !has {
-			return &scenarios.Skipped{Reason: fmt.Sprintf("the agent does not advertise session.mcp.%s", kind)}
-		}
-	}
-	return nil
-}
-
-// unknownSession is the error code for a session that does not exist.
-const unknownSession = -32002
-
-// unkept returns a Skipped error if a version 2 agent keeps no sessions after its process has ended, which the
-// protocol allows. The agent then does not know a session of an earlier process, and session/list does not show that
-// session.
-func (a *sessionAct) unkept(ctx context.Context, b *scenarios.Branch, s *scenarios.Session, e transcript.Entry) error {
-	code, _ := e.JSON().Path("error.code").Int()
-	if of(b).version != v2 || code != unknownSession || !spokenBefore(b, e.Conn, s.ID) {
-		return nil
-	}
-	list, err := call(ctx, b, scenarios.Implied("session list"), nil, "session/list", map[string]any{}, true)
-	if err != nil {
-		return nil // the agent is judged by its answer to the load or resume
-	}
-	result := list.JSON().Get("result")
-	if result.Get("nextCursor").Str() != "" || result.Get("sessions").Find("sessionId", s.ID).Exists() {
-		return nil
-	}
-	return &scenarios.Skipped{Reason: "the agent keeps no sessions after its process has ended"}
-}
-
-// spokenBefore reports whether the agent sent messages about a session in an earlier process.
-func spokenBefore(b *scenarios.Branch, conn int, id string) bool {
-	return lists.Any(b.Transcript().All(), func(e transcript.Entry) bool {
-		return e.Conn < conn && e.Source == transcript.Agent && e.Session == id
-	})
 }
 
 // compileChild compiles a line that names the session of a subagent, so that later lines can refer to it.
