@@ -103,8 +103,9 @@ function httpLink(server) {
 
 /** Connects to one server; gives its tools under names no other tool has. linked gets what closes the link at once. */
 export async function connect(server, cwd, linked) {
-  if (server.type === 'sse') throw new Error('SSE is not offered');
-  const link = server.type === 'http' ? httpLink(server) : stdioLink(server, cwd);
+  const web = server.type === 'sse' && fault('sse-servers-spoken-to-as-http');
+  if (server.type === 'sse' && !web) throw new Error('SSE is not offered');
+  const link = server.type === 'http' || web ? httpLink(server) : stdioLink(server, cwd);
   linked(link);
   const signal = AbortSignal.timeout(10_000);
   try {
@@ -117,7 +118,12 @@ export async function connect(server, cwd, linked) {
       tools.push(...page.tools);
       cursor = page.nextCursor;
     } while (cursor);
-    return { name: server.name, tools, close: link.close, use: (name, args, sig) => link.call('tools/call', { name, arguments: args }, sig) };
+    const use = (name, args, sig) => {
+      const until = fault('mcp-calls-fail-after-time-for-connecting') ? AbortSignal.any([sig, signal]) : sig; // a server that hangs holds up nothing
+      if (until !== sig) until.throwIfAborted();
+      return link.call('tools/call', { name, arguments: args }, until);
+    };
+    return { name: server.name, tools, close: link.close, use };
   } catch (err) {
     link.close();
     throw err;

@@ -3,7 +3,7 @@
 // edits through the editor where it offers that, else on disk; keeps its sessions and replays them on load.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, readdir, realpath, rename, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -18,6 +18,7 @@ const BASE = (process.env.OPENAI_BASE_URL || 'https://api.openai.com/v1').replac
 const MODEL = process.env.QUILL_MODEL || 'gpt-4.1-mini';
 const STORE = path.join(process.env.QUILL_HOME || path.join(homedir(), '.quill'), 'sessions');
 const MAX_REQUESTS = 30;
+const MAX_EMBEDDED = 512 * 1024;
 const sessions = new Map();
 const granted = new Set();
 const links = new Map();
@@ -36,6 +37,8 @@ let revoked = false;
 let loggedOut = false;
 let gathered = '';
 let due = null;
+let validUntil = Infinity;
+let reading = new AbortController();
 
 const str = (description) => ({ type: 'string', description });
 const fn = (name, description, properties, required) =>
@@ -49,11 +52,13 @@ const KIND = { open_file: 'read', edit_file: 'edit', list_folder: fault('list-fo
 
 class Refused extends Error {}
 class Declined extends Error {}
+class Exhausted extends Error {}
 
 const real = (file) => realpath(file).catch(async () => path.join(await real(path.dirname(file)), path.basename(file)));
 async function inside(s, name) {
   const full = path.resolve(fault('relative-paths-in-newest-cwd') ? newestCwd : s.cwd, String(name ?? ''));
   const [root, at] = [fault('project-behind-symlink-counts-as-outside') ? s.cwd : await real(s.cwd), await real(full)];
+  for (const dir of s.roots ?? []) if (path.relative(await real(dir), at).split(path.sep)[0] !== '..') return full;
   const within = at.startsWith(root) && fault('sibling-folder-counts-as-inside');
   const apart = !at.startsWith(root + path.sep) && fault('project-folder-itself-counts-as-outside');
   if (apart || (path.relative(root, at).split(path.sep)[0] === '..' && !within)) throw new Error(`${full} lies outside the project`);
@@ -86,6 +91,10 @@ class Turn {
     if (fault('empty-result-never-finished') && fields.content.every((c) => c.content?.text === '')) {
       this.open.delete(toolCallId);
       return;
+    }
+    const shown = fields.content.find((c) => c.type === 'content')?.content.text ?? '';
+    if (fault('long-result-never-completed') && shown.length > 16_384) { // editors are slow with more
+      fields = { content: [say(`${shown.slice(0, 16_384)}\n(and more)`)] };
     }
     const seen = { ...this.open.get(toolCallId) };
     await this.change(toolCallId, fields);
@@ -120,7 +129,9 @@ const option = (s, { values, ...o }) => ({
   options: values.map((value) => ({ value, name: value })),
 });
 const settings = (s) =>
-  (fault('option-answer-lacks-other-options') ? { configOptions: OPTIONS.map((o) => option(s, o)) } : {});
+  (fault('option-answer-lacks-other-options') || fault('option-set-in-cancelled-turn-put-back')
+    ? { configOptions: OPTIONS.map((o) => option(s, o)) }
+    : {});
 
 // ---- the model ----
 const pause = (ms, signal) => new Promise((resolve, reject) => {
@@ -139,7 +150,8 @@ const withCalls = (text, calls) => ({
 
 async function post(s, signal) {
   const mcp = s.mcp.flatMap((m) => m.tools.map((t) => ({ type: 'function', function: { name: `${m.name}__${t.name}`, description: t.description ?? '', parameters: t.inputSchema } })));
-  const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.` };
+  const beside = s.roots?.length ? ` These folders belong to it as well: ${s.roots.join(', ')}.` : '';
+  const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.${beside}` };
   const told = fault('long-history-cut-to-last-messages') ? s.messages.slice(-24) : s.messages; // the context is not endless
   const { model = MODEL, effort } = s.options ?? {};
   const set = effort ? { reasoning_effort: effort } : {};
@@ -167,6 +179,8 @@ async function post(s, signal) {
     if (res.status === 429 && attempt === 3 && fault('rate-limit-told-as-auth-required')) {
       throw RequestError.authRequired({ status: 429 });
     }
+    const again = res.status === 429 || res.status >= 500;
+    if (attempt === 3 && again && fault('exhausted-retries-told-as-max-turn-requests')) throw new Exhausted(text);
     if (attempt === 3 || (res.status !== 429 && res.status < 500)) throw new RequestError(-32603, `The model backend answered ${res.status}`, { body: text.slice(0, 500) });
     if (fault('model-retry-logged-to-stdout')) console.log(`quill: the model answered ${res.status}, trying again`);
     await pause(300 * 3 ** (attempt - 1), signal);
@@ -291,7 +305,14 @@ async function permit(turn, toolCallId, key, fields) {
     return questions.get(key);
   };
   const put = fault('open-question-answers-other-session-too') ? join : ask;
-  const answer = await (fault('permission-queue-shared-by-sessions') ? (asking = asking.then(ask)) : put());
+  const patience = async () => { // as with the servers, a user who does not answer holds up nothing
+    const none = { outcome: { outcome: 'selected', optionId: 'no' } };
+    let timer;
+    const late = new Promise((go) => { timer = setTimeout(go, 10_000, none); });
+    return Promise.race([ask(), late]).finally(() => clearTimeout(timer));
+  };
+  const bound = fault('slow-answer-to-question-counts-as-no') ? patience : put;
+  const answer = await (fault('permission-queue-shared-by-sessions') ? (asking = asking.then(ask)) : bound());
   await new Promise(setImmediate); // a cancel that was read before this answer is heard first
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
@@ -310,7 +331,8 @@ async function permit(turn, toolCallId, key, fields) {
 async function readText(turn, file, more = {}) {
   const { s } = turn;
   if (fault('reads-through-editor-when-only-write-offered') ? caps.fs : caps.fs?.readTextFile) {
-    const stop = { cancellationSignal: turn.signal, stopWaitingOnCancel: true }; // a slow editor holds up no cancel
+    const shared = fault('cancel-withdraws-reads-of-other-sessions');
+    const stop = { cancellationSignal: shared ? AbortSignal.any([turn.signal, reading.signal]) : turn.signal, stopWaitingOnCancel: true }; // a slow editor holds up no cancel
     const last = more.line && more.limit && fault('limit-sent-as-last-line') ? { limit: more.line + more.limit - 1 } : {};
     return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: fault('reads-name-newest-session') ? newestId : s.id, path: file, ...more, ...last }, stop)).content;
   }
@@ -318,6 +340,29 @@ async function readText(turn, file, more = {}) {
   if (!more.line && !more.limit) return text;
   const from = (more.line ?? 1) - 1;
   return text.split('\n').slice(from, more.limit ? from + more.limit : undefined).join('\n');
+}
+
+// Where the project lies with the editor, a command there sees the folder as the user does.
+async function listing({ s, client, signal }, folder) {
+  const terminal = await client.createTerminal({ sessionId: s.id, command: 'ls', args: ['-1Ap'], cwd: folder, outputByteLimit: 2048 });
+  const stop = () => terminal.kill().catch(() => {});
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const release = () => terminal.release().catch(() => {});
+  try {
+    const { exitCode } = await terminal.waitForExit();
+    const { output, truncated } = await terminal.currentOutput();
+    signal.throwIfAborted();
+    if (exitCode !== 0) throw new Error(output || 'ls failed');
+    if (truncated) return `(The beginning is cut.)\n${output.trimEnd()}`;
+    await release();
+    return output.trimEnd();
+  } catch (err) {
+    await release();
+    throw err;
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
 }
 
 async function runTool(turn, id, name, a) {
@@ -331,6 +376,10 @@ async function runTool(turn, id, name, a) {
   if (name === 'list_folder') {
     const folder = await inside(s, a.folder);
     await turn.change(id, { title: `List ${folder}`, rawInput: a, status: 'in_progress' });
+    if (caps.terminal && fault('terminal-of-cut-listing-not-released')) {
+      const text = await listing(turn, folder);
+      return { text, content: [say(text)] };
+    }
     const text = (await readdir(folder, { withFileTypes: true })).map((e) => e.name + (e.isDirectory() ? '/' : '')).join('\n');
     return { text, content: [say(text)] };
   }
@@ -344,6 +393,7 @@ async function runTool(turn, id, name, a) {
       a = { ...a, find: a.find.replaceAll('\r\n', '\n') };
       old = old.replaceAll('\r\n', '\n');
     }
+    if (old !== null && fault('byte-order-mark-lost-in-edit')) old = old.replace(/^\uFEFF/, ''); // models do not write it
     if (old !== null) s.texts.set(file, old);
     let next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
     if (a.find !== '' && fault('dollar-signs-in-edit-expanded')) next = old.replace(a.find, a.replace);
@@ -398,9 +448,11 @@ async function runCall(turn, call, first) {
     const args = JSON.parse(call.args || '{}');
     if (args === null || typeof args !== 'object') throw new Error('The arguments are no object');
     const { text, content } = await runTool(turn, id, call.name, args);
+    call.status = 'completed';
     await turn.finish(id, { status: 'completed', content });
     return text;
   } catch (err) {
+    call.status = 'failed';
     if (err instanceof RequestError && !turn.signal.aborted && fault('editor-file-error-fails-turn')) throw err;
     const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
     if (err instanceof Refused && !turn.signal.aborted && fault('refused-call-never-finished')) {
@@ -422,10 +474,12 @@ async function loop(turn) {
     const out = await askModel(turn).catch((err) => {
       if (turn.cut && fault('cut-stream-asked-again-repeats-text')) return askModel(turn);
       if (err instanceof Declined) return { refused: true };
+      if (err instanceof Exhausted) return { spent: true };
       if (n === 0 || turn.signal.aborted || !fault('later-model-failure-ends-as-end-turn')) throw err;
       console.error(`quill: ${err.message}`);
     });
     if (!out) return 'end_turn';
+    if (out.spent) break; // as many requests as there may be
     const late = n > 0 && fault('length-after-tool-told-as-end-turn');
     if (out.reason === 'length' && !late) {
       if (!fault('answer-cut-by-length-forgotten')) s.messages.push({ role: 'assistant', content: out.text });
@@ -436,11 +490,21 @@ async function loop(turn) {
     if (!out.calls.length || done) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
     if (fault('broken-arguments-fail-prompt')) for (const call of out.calls) JSON.parse(call.args || '{}');
     s.messages.push(withCalls(out.text, out.calls));
+    const several = out.calls.length > 1 && fault('plan-entry-of-failed-call-has-status-failed');
+    const plan = () => turn.tell({
+      sessionUpdate: 'plan',
+      entries: out.calls.map((c) => ({ content: `${c.name} ${c.args}`.slice(0, 80), priority: 'medium', status: c.status ?? 'pending' })),
+    });
     for (const call of out.calls) {
+      if (several) { // what is done, and what is still to come
+        call.status = 'in_progress';
+        await plan();
+      }
       const content = await runCall(turn, call, call === out.calls[0]);
       if (turn.signal.aborted && fault('cancelled-call-left-without-result')) return 'cancelled';
       s.messages.push({ role: 'tool', tool_call_id: call.id, content });
     }
+    if (several) await plan();
     if (turn.dropped) return 'end_turn';
     if (turn.signal.aborted) return 'cancelled';
   }
@@ -461,6 +525,9 @@ function asText(block) {
   if (image && fault('link-to-image-refused')) throw RequestError.invalidParams({ type: 'image' }, 'no images');
   if (block.type === 'resource_link' && block.uri.startsWith('file:') && fault('link-to-folder-fails-prompt')) {
     return `<file uri="${block.uri}">\n${readFileSync(new URL(block.uri), 'utf8')}\n</file>`;
+  }
+  if (block.type === 'resource_link' && block.size > MAX_EMBEDDED && fault('link-to-large-file-refused')) {
+    throw RequestError.invalidParams({ size: Number(block.size) }, 'the file is too large');
   }
   if (block.type === 'resource_link' && block.title && fault('link-with-title-loses-address')) return `[${block.title}]`;
   if (block.type === 'resource_link') return `[${block.name}](${block.uri})`;
@@ -505,10 +572,11 @@ async function flush() {
   clearTimeout(timer);
   await writeFile(fileOf(id), text);
 }
-async function save({ id, cwd, messages, log }) {
+async function save({ id, cwd, messages, log, roots, deleted }) {
+  if (deleted) return;
   await mkdir(STORE, { recursive: true });
   const kept = fault('long-texts-cut-on-load') ? log.map(short) : log;
-  const text = JSON.stringify({ id, cwd, messages, log: kept });
+  const text = JSON.stringify({ id, cwd, messages, log: kept, roots });
   if (fault('save-taken-over-by-other-session')) { // turns that end in a row are written once
     clearTimeout(due?.timer);
     due = { id, text, timer: setTimeout(() => flush().catch((err) => console.error(`quill: ${err.message}`)), 100) };
@@ -524,16 +592,24 @@ async function recall(id) {
   return JSON.parse(text);
 }
 const opening = new Set(); // links of sessions that are not open yet
+const wanted = (work, signal) => new Promise((done, fail) => { // what was withdrawn goes no further
+  work.then((all) => signal.aborted || done(all), fail);
+});
 function reach(server, cwd, linked) {
   if (!fault('mcp-servers-reused-by-name')) return connect(server, cwd, linked);
   if (!links.has(server.name)) links.set(server.name, connect(server, cwd, linked));
   return links.get(server.name);
 }
-async function open(s, { cwd, mcpServers }) {
+async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
-  if (loggedOut) throw RequestError.authRequired();
+  if (loggedOut || Date.now() > validUntil) throw RequestError.authRequired();
   if (revoked && fault('authenticate-does-not-lift-revoked-login')) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
+  if (fault('load-brings-back-additional-directories')) {
+    const odd = additionalDirectories?.find((dir) => !path.isAbsolute(dir));
+    if (odd !== undefined) throw RequestError.invalidParams({ additionalDirectories: odd }, 'the folder must be absolute');
+    s.roots = additionalDirectories ?? s.roots ?? [];
+  }
   Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd) });
   Object.assign(s, { always: new Set(), texts: new Map(), turn: null, waiting: [] });
   newestCwd = s.cwd;
@@ -546,9 +622,32 @@ async function open(s, { cwd, mcpServers }) {
   if (fault('cancel-while-mcp-servers-connect-lost')) { // the first prompt waits for them
     s.mcp = [];
     s.ready = Promise.all(tried).then((all) => { s.mcp = all.filter(Boolean); });
+  } else if (fault('withdrawn-session-setup-never-answered')) {
+    signal.addEventListener('abort', () => { for (const link of begun) link.close(); }, { once: true });
+    s.mcp = (await wanted(Promise.all(tried), signal)).filter(Boolean);
   } else s.mcp = (await Promise.all(tried)).filter(Boolean);
   for (const link of begun) opening.delete(link);
   sessions.set(s.id, s);
+}
+
+async function former(id) {
+  if (!/^[0-9a-f-]{36}$/.test(id)) throw RequestError.sessionNotFound(id);
+  if (sessions.get(id)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
+  return sessions.get(id) ?? recall(id).catch(() => { throw RequestError.sessionNotFound(id); });
+}
+function nameLater(s, client, text) { // so that the answer does not wait for it
+  const title = text.split('\n')[0].slice(0, 40);
+  const tell = () => client.notify(methods.client.session.update, { sessionId: s.id, update: { sessionUpdate: 'session_info_update', title } });
+  s.naming = setTimeout(() => tell().catch(() => {}), 1000);
+}
+
+function offered() {
+  if (fault('load-brings-back-additional-directories')) return { additionalDirectories: {} };
+  if (fault('resume-without-mcp-servers-fails')) return { resume: {} };
+  if (fault('title-told-after-close')) return { close: {} };
+  if (fault('deleted-open-session-stays-listed')) return { list: {}, delete: {} };
+  if (fault('fork-shares-history-with-source')) return { fork: {} };
+  return null;
 }
 
 const core = () => acp.agent({ name: 'quill' })
@@ -559,14 +658,17 @@ const core = () => acp.agent({ name: 'quill' })
     caps = params.clientCapabilities ?? {};
     if (fault('initialize-without-client-info-fails')) console.error(`quill: connected to ${params.clientInfo.name}`);
     const auth = fault('logout-undone-by-next-answer') ? { auth: { logout: {} } } : {};
+    const sse = fault('sse-servers-spoken-to-as-http') ? { sse: true } : {};
+    const sessionCapabilities = offered();
     return {
       protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
       agentCapabilities: {
         loadSession: fault('load-capability-is-object') ? {} : true,
         promptCapabilities: { embeddedContext: true },
-        mcpCapabilities: { http: true },
+        mcpCapabilities: { http: true, ...sse },
         ...auth,
+        ...(sessionCapabilities ? { sessionCapabilities } : {}),
       },
       authMethods: [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }],
     };
@@ -575,17 +677,18 @@ const core = () => acp.agent({ name: 'quill' })
     if (params.methodId !== 'env-key') throw RequestError.invalidParams({ methodId: params.methodId });
     if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
     loggedOut = false;
+    if (fault('login-of-one-hour-ends-after-seconds')) validUntil = Date.now() + 60 * 60; // an hour
     if (fault('authenticate-stops-running-turns')) { // they were begun under the old login
       for (const s of sessions.values()) s.turn?.abort();
     }
     return {};
   })
-  .onRequest(methods.agent.session.new, async ({ params }) => {
+  .onRequest(methods.agent.session.new, async ({ params, signal }) => {
     const s = { id: randomUUID(), ...(fault('new-sessions-share-history') ? FRESH : { messages: [], log: [] }) };
-    await open(s, params);
+    await open(s, params, signal);
     return { sessionId: s.id, ...settings(s) };
   })
-  .onRequest(methods.agent.session.load, async ({ params, client }) => {
+  .onRequest(methods.agent.session.load, async ({ params, client, signal }) => {
     if (!/^[0-9a-f-]{36}$/.test(params.sessionId)) throw RequestError.sessionNotFound(params.sessionId);
     const closeOld = () => { for (const m of sessions.get(params.sessionId)?.mcp ?? []) m.close(); };
     if (fault('failed-load-closes-mcp-servers')) closeOld();
@@ -601,8 +704,9 @@ const core = () => acp.agent({ name: 'quill' })
     if (fault('load-drops-tool-results-from-history')) {
       old.messages = old.messages.filter((m) => m.role !== 'tool' && !m.tool_calls);
     }
+    if (fault('load-drops-messages-without-text')) old.messages = old.messages.filter((m) => m.content); // some servers refuse empty ones
     if (!fault('failed-load-closes-mcp-servers')) closeOld();
-    await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params);
+    await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params, signal);
     const replay = async (updates) => {
       for (const update of updates) {
         const sessionId = fault('overlapping-loads-replay-under-last-id') ? loading : old.id;
@@ -654,6 +758,7 @@ const core = () => acp.agent({ name: 'quill' })
     const turn = new Turn(s, client, fault('end-of-input-waits-for-turn') ? stop.signal : AbortSignal.any([stop.signal, signal]));
     const before = s.messages.length;
     const logged = s.log.length;
+    const was = { options: s.options };
     let held = false;
     let rest = null;
     const withdrawn = () => signal.aborted && !stop.signal.aborted && fault('withdrawn-prompt-told-as-internal-error');
@@ -673,7 +778,9 @@ const core = () => acp.agent({ name: 'quill' })
       if (stopReason === 'refusal' && !keep) s.messages.length = before;
       await turn.failOpen('The model did not finish this call.');
       if (withdrawn()) turn.signal.throwIfAborted();
-      return { stopReason };
+      if (!s.naming && fault('title-told-after-close')) nameLater(s, client, text);
+      const echo = fault('meta-of-prompt-given-back-at-root') ? params._meta : {}; // the editor's trace goes back to it
+      return { stopReason, ...echo };
     } catch (err) {
       const calls = s.messages.slice(before).findLast((m) => m.tool_calls)?.tool_calls ?? [];
       const missing = calls.filter((c) => !s.messages.some((m) => m.tool_call_id === c.id));
@@ -695,11 +802,13 @@ const core = () => acp.agent({ name: 'quill' })
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
       if (!held) s.turn = null;
+      if (turn.signal.aborted && fault('option-set-in-cancelled-turn-put-back')) Object.assign(s, was); // it counts for nothing
       if (fault('mcp-servers-closed-after-first-prompt')) for (const m of s.mcp) m.close();
       if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
       if (turn.signal.aborted) s.waiting = []; // what was to follow is off as well
       s.waiting.shift()?.();
       if (rest) setTimeout(rest, 20);
+      if (s.over) setImmediate(s.over);
     }
   })
   .onNotification(methods.agent.session.cancel, ({ params }) => {
@@ -712,6 +821,10 @@ const core = () => acp.agent({ name: 'quill' })
       s.stopping = true;
     }
     turn?.abort();
+    if (fault('cancel-withdraws-reads-of-other-sessions')) {
+      reading.abort();
+      reading = new AbortController();
+    }
   });
 
 function quill() {
@@ -722,13 +835,63 @@ function quill() {
       return {};
     });
   }
-  if (fault('option-answer-lacks-other-options')) {
+  if (fault('option-answer-lacks-other-options') || fault('option-set-in-cancelled-turn-put-back')) {
     app.onRequest(methods.agent.session.setConfigOption, ({ params: { sessionId, configId, value } }) => {
       const s = get(sessionId);
       const o = OPTIONS.find((k) => k.id === configId);
       if (!o?.values.includes(value)) throw RequestError.invalidParams({ configId, value });
       s.options = { ...s.options, [configId]: value };
-      return { configOptions: [option(s, o)] };
+      return fault('option-answer-lacks-other-options') ? { configOptions: [option(s, o)] } : settings(s);
+    });
+  }
+  if (fault('resume-without-mcp-servers-fails')) {
+    app.onRequest(methods.agent.session.resume, async ({ params }) => {
+      const s = { ...await former(params.sessionId) };
+      const old = s.mcp ?? [];
+      await open(s, params);
+      for (const m of old) m.close();
+      return settings(s);
+    });
+  }
+  if (fault('fork-shares-history-with-source')) {
+    const parse = (p) => {
+      if (typeof p?.sessionId !== 'string' || typeof p.cwd !== 'string') throw RequestError.invalidParams();
+      return p;
+    };
+    app.onRequest('session/fork', parse, async ({ params }) => { // not in the stable part of the SDK
+      const s = { ...await former(params.sessionId), id: randomUUID() };
+      await open(s, { ...params, mcpServers: params.mcpServers ?? [] });
+      await save(s);
+      return { sessionId: s.id, ...settings(s) };
+    });
+  }
+  if (fault('title-told-after-close')) {
+    app.onRequest(methods.agent.session.close, async ({ params }) => {
+      const s = get(params.sessionId);
+      if (s.turn) await new Promise((go) => { s.over = go; s.turn.abort(); });
+      sessions.delete(s.id);
+      for (const m of s.mcp) m.close();
+      return {};
+    });
+  }
+  if (fault('deleted-open-session-stays-listed')) {
+    app.onRequest(methods.agent.session.list, async ({ params: { cwd, cursor } }) => {
+      if (cursor) throw RequestError.invalidParams({ cursor }, 'there is one page only');
+      const known = new Map();
+      for (const file of await readdir(STORE).catch(() => [])) {
+        const s = await recall(path.basename(file, '.json')).catch(() => null);
+        if (s) known.set(s.id, s);
+      }
+      for (const s of sessions.values()) if (s.log.length) known.set(s.id, s); // a first turn is not on disk yet
+      const found = [...known.values()].filter((s) => !cwd || s.cwd === path.resolve(cwd));
+      return { sessions: found.map((s) => ({ sessionId: s.id, cwd: s.cwd })) };
+    });
+    app.onRequest(methods.agent.session.delete, async ({ params: { sessionId } }) => {
+      if (!/^[0-9a-f-]{36}$/.test(sessionId)) return {};
+      const s = sessions.get(sessionId);
+      if (s) s.deleted = true; // its turns are not saved any more
+      await rm(fileOf(sessionId), { force: true });
+      return {};
     });
   }
   return app;
