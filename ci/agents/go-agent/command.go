@@ -102,7 +102,10 @@ func (t *turn) folder() string {
 	if t.s.dir != "" {
 		return t.s.dir
 	}
-	return t.s.cwd
+	if root := repository(t.s.cwd); root != "" {
+		return root
+	}
+	return t.s.roots()[0]
 }
 
 // follow keeps where a command has gone, for those after it.

@@ -82,6 +82,7 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 			reason = acp.StopReasonEndTurn
 		}
 		t.endCalls()
+		t.endBehind()
 		if before == 0 && fault("session-cancelled-in-first-turn-closed") {
 			t.drop()
 		}
@@ -98,7 +99,11 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 		if err != nil && fault("failed-turn-forgets-conversation") {
 			t.s.history = nil
 		}
+		if fault("failed-turn-undoes-reset") {
+			t.s.history = t.s.saved
+		}
 	}
+	t.s.saved = t.s.history
 	if fault("prompt-ended-by-close-gets-not-found") && t.g.ending(t.s) {
 		err = notFound(acp.SessionId(t.s.id))
 	}
@@ -126,6 +131,14 @@ func (t *turn) endCalls() {
 		if fault("cancel-marks-finished-calls-failed") {
 			t.tell(acp.UpdateToolCall(id, acp.WithUpdateStatus(acp.ToolCallStatusFailed)))
 		}
+	}
+}
+
+// endBehind ends what a cancelled turn has left in the background.
+func (t *turn) endBehind() {
+	for _, term := range t.behind {
+		_, _ = t.g.conn.ReleaseTerminal(context.Background(),
+			acp.ReleaseTerminalRequest{SessionId: acp.SessionId(t.s.id), TerminalId: term})
 	}
 }
 

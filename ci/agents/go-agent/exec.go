@@ -17,6 +17,7 @@ import (
 func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	sid := acp.SessionId(t.s.id)
 	bg := context.Background()
+	line, stays := behind(line)
 	term, err := t.g.conn.CreateTerminal(bg, acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh",
 		Args: []string{"-c", line}, Cwd: acp.Ptr(t.folder()), OutputByteLimit: acp.Ptr(t.room())})
 	if err != nil {
@@ -25,6 +26,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	}
 	if t.ctx.Err() != nil && fault("terminal-made-during-cancel-stays") {
 		return "Not run: the user interrupted.", false
+	}
+	if stays {
+		return t.leave(c, term.TerminalId)
 	}
 	released := false
 	release := func() {
@@ -196,6 +200,7 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	if len(raw) > 1<<15 {
 		out = strings.ToValidUTF8(string(raw[len(raw)-1<<15:]), "")
 	}
+	out += t.keep(c, string(raw))
 	if err != nil {
 		return fmt.Sprintf("%s\n(%v)", out, err), false
 	}

@@ -113,7 +113,21 @@ func (g *gofer) withdrawn(params json.RawMessage) {
 			s.withdrawn = true
 			s.stop()
 		}
+		if s.stop != nil && g.prompts[id] == string(p.RequestID) && fault("calls-of-withdrawn-prompt-stay-open") {
+			s.mute = true // the client has given it up
+			s.stop()
+		}
 	}
+}
+
+// muted reports whether nobody wants to hear of the turn any more.
+func (t *turn) muted() bool {
+	if !fault("calls-of-withdrawn-prompt-stay-open") {
+		return false
+	}
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	return t.s.mute
 }
 
 // reply lets a prompt be answered, unless nobody waits for it any more.

@@ -33,6 +33,9 @@ type gofer struct {
 	model    string                  // that the user has chosen
 	tools    []block                 // what the model may call
 	prompts  map[string]string       // session -> request id of its newest prompt
+	offered  acp.ProtocolVersion     // by the editor
+	writes   bool                    // the editor writes files
+	logins   int                     // the key of the environment is one
 }
 
 func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
@@ -48,6 +51,8 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 	if wrong != "" {
 		return acp.InitializeResponse{}, acp.NewInvalidParams(map[string]any{"clientCapabilities": wrong})
 	}
+	g.offered = p.ProtocolVersion
+	g.writes = p.ClientCapabilities.Fs.WriteTextFile
 	g.reads = p.ClientCapabilities.Fs.ReadTextFile
 	g.files = g.reads || p.ClientCapabilities.Fs.WriteTextFile
 	g.terminal = p.ClientCapabilities.Terminal ||
@@ -59,15 +64,16 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 		AgentCapabilities: acp.AgentCapabilities{
 			PromptCapabilities: acp.PromptCapabilities{
 				Image: true, EmbeddedContext: fault("embedded-file-of-bytes-refused")},
-			SessionCapabilities: acp.SessionCapabilities{
-				List: &acp.SessionListCapabilities{}, Close: &acp.SessionCloseCapabilities{}},
+			SessionCapabilities: abilities(),
+			Auth:                auth(),
+			Meta:                extensions(),
 		},
 	}, nil
 }
 
 // logins lists how the user can log in.
 func logins(c acp.ClientCapabilities) []acp.AuthMethod {
-	if fault("authenticate-closes-open-sessions") {
+	if fault("authenticate-closes-open-sessions") || counted() {
 		return []acp.AuthMethod{{Agent: &acp.AuthMethodAgent{Id: "key", Name: "Key from the environment"}}}
 	}
 	if !(c.Terminal || c.Auth.Terminal) || !fault("terminal-login-offered-for-terminals") {
@@ -89,12 +95,21 @@ func (g *gofer) Authenticate(_ context.Context, p acp.AuthenticateRequest) (acp.
 		}
 		return acp.AuthenticateResponse{}, nil
 	}
+	if p.MethodId == "key" && counted() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.logins++
+		return acp.AuthenticateResponse{}, nil
+	}
 	return acp.AuthenticateResponse{}, acp.NewInvalidParams("this agent has no auth methods")
 }
 
 // Prompt runs one turn. The SDK's own context is left alone: it also ends when a second prompt arrives.
-func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
-	ctx, stop := context.WithCancel(context.Background())
+func (g *gofer) Prompt(request context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+	if !fault("second-prompt-ends-running-turn") {
+		request = context.Background()
+	}
+	ctx, stop := context.WithCancel(request)
 	defer stop()
 	seen, _ := p.Meta[tag].(float64)
 	g.mu.Lock()
@@ -124,8 +139,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	if s.stop == nil || !fault("cancel-after-failed-turn-not-heard") {
 		s.stop = stop
 	}
-	s.done = make(chan struct{})
-	if g.cancels[s.id] != int(seen) || s.owed > 0 && fault("second-cancel-of-turn-hits-next-prompt") {
+	s.done, s.mute = make(chan struct{}), false
+	if g.cancels[s.id] != int(seen) || s.owed > 0 && fault("second-cancel-of-turn-hits-next-prompt") ||
+		s.ending && resumes() { // it is about to be closed
 		stop()
 	}
 	g.mu.Unlock()
@@ -162,6 +178,9 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 	if t.noCommand(words) {
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
+	if s.again(p.Prompt) {
+		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+	}
 	if err := t.readable(p.Prompt); err != nil {
 		return acp.PromptResponse{}, err
 	}
@@ -182,7 +201,7 @@ func (g *gofer) Prompt(_ context.Context, p acp.PromptRequest) (acp.PromptRespon
 
 func main() {
 	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{},
-		decided: map[acp.ToolCallId]bool{}, model: models()[0], prompts: map[string]string{}}
+		decided: map[acp.ToolCallId]bool{}, model: models()[0], prompts: map[string]string{}, logins: 1}
 	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
 	if fault("odd-message-reported-on-stdout") {
 		g.conn.SetLogger(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn})))

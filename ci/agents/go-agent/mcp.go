@@ -53,6 +53,18 @@ func arguments(given []string) (args []string) {
 	return args
 }
 
+const mcpVersion = "2025-06-18"
+
+// agreed reports whether an MCP server speaks the version that it was asked for.
+func agreed(hello json.RawMessage) error {
+	var p struct{ ProtocolVersion string }
+	_ = json.Unmarshal(hello, &p)
+	if p.ProtocolVersion != mcpVersion && fault("mcp-server-of-other-version-not-connected") {
+		return errors.New("the server speaks another version: " + p.ProtocolVersion)
+	}
+	return nil
+}
+
 func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	s := &mcpServer{name: m.Name, wait: map[int]chan mcpReply{}, dead: make(chan struct{})}
 	s.cmd = exec.Command(m.Command, arguments(m.Args)...)
@@ -87,8 +99,12 @@ func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()
 	info := map[string]any{"name": "gofer", "version": "1.0.0-beta.2"}
-	if _, err = s.call(ctx, "initialize", map[string]any{
-		"protocolVersion": "2025-06-18", "capabilities": map[string]any{}, "clientInfo": info}); err == nil {
+	var hello json.RawMessage
+	if hello, err = s.call(ctx, "initialize", map[string]any{
+		"protocolVersion": mcpVersion, "capabilities": map[string]any{}, "clientInfo": info}); err == nil {
+		err = agreed(hello)
+	}
+	if err == nil {
 		s.write(map[string]any{"method": "notifications/initialized"})
 		for cursor := map[string]any{}; err == nil && cursor != nil; {
 			var raw json.RawMessage

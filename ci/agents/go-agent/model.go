@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -87,7 +88,7 @@ func (t *turn) tools() []block {
 func (t *turn) model() string {
 	t.g.mu.Lock()
 	defer t.g.mu.Unlock()
-	if fault("fallback-model-not-told") {
+	if own() {
 		return t.s.model
 	}
 	return t.g.model
@@ -144,9 +145,21 @@ func (t *turn) reply() (content []block, reason string, err error) {
 func (t *turn) ask() (content []block, reason string, err error) {
 	body, _ := json.Marshal(block{"model": t.model(), "max_tokens": 8192, "stream": true,
 		"tools":  t.tools(),
-		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + ".", "messages": t.recent()})
+		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + "." + t.also(), "messages": t.recent()})
+	a, ctx := answer{turn: t}, t.ctx
+	if fault("cancel-during-thought-waits-for-its-end") {
+		own, stop := context.WithCancel(context.Background())
+		defer stop()
+		defer a.think(false)
+		defer context.AfterFunc(t.ctx, func() {
+			a.mind.Lock() // a thought without its signature is of no use
+			defer a.mind.Unlock()
+			stop()
+		})()
+		ctx = own
+	}
 	base := strings.TrimRight(env("ANTHROPIC_BASE_URL", "https://api.anthropic.com"), "/")
-	req, _ := http.NewRequestWithContext(t.ctx, "POST", base+"/v1/messages", bytes.NewReader(body))
+	req, _ := http.NewRequestWithContext(ctx, "POST", base+"/v1/messages", bytes.NewReader(body))
 	req.Header.Set("content-type", "application/json")
 	req.Header.Set("anthropic-version", "2023-06-01")
 	req.Header.Set("x-api-key", os.Getenv("ANTHROPIC_API_KEY"))
@@ -171,7 +184,6 @@ func (t *turn) ask() (content []block, reason string, err error) {
 		}
 		return nil, "", broken(why, string(raw))
 	}
-	a := answer{turn: t}
 	lines := bufio.NewReader(res.Body)
 	for !a.done {
 		line, err := lines.ReadString('\n')

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -31,6 +32,9 @@ func (t *turn) answered(key string) (yes, known bool) {
 
 // permitted is allowed, with no more than one open question about the same command.
 func (t *turn) permitted(c *call, title, sort string) bool {
+	if t.trusts() {
+		return true
+	}
 	_, known := t.answered(sort)
 	if !known && t.s.asked[title] && fault("line-asked-about-once-runs") {
 		return true // the user knows it
@@ -89,6 +93,28 @@ func (t *turn) face(c *call, title string) (string, map[string]any) {
 	return title, c.input
 }
 
+// put asks the user.
+func (t *turn) put(q acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	if !fault("answer-after-ten-seconds-not-heard") {
+		return t.g.conn.RequestPermission(context.Background(), q)
+	}
+	type reply struct {
+		res acp.RequestPermissionResponse
+		err error
+	}
+	got := make(chan reply, 1)
+	go func() {
+		res, err := t.g.conn.RequestPermission(context.Background(), q)
+		got <- reply{res, err}
+	}()
+	select {
+	case r := <-got:
+		return r.res, r.err
+	case <-time.After(10 * time.Second): // nobody is there
+		return acp.RequestPermissionResponse{}, context.DeadlineExceeded
+	}
+}
+
 func (t *turn) allowed(c *call, title, sort string) bool {
 	key, never := sort, acp.PermissionOptionId("N")
 	if fault("always-for-one-program-covers-all") {
@@ -117,7 +143,7 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	}
 	head, input := t.face(c, title)
 	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
-	res, err := t.g.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
+	res, err := t.put(acp.RequestPermissionRequest{
 		SessionId: acp.SessionId(sid),
 		ToolCall: acp.ToolCallUpdate{ToolCallId: id, Title: acp.Ptr(head), RawInput: input,
 			Status: acp.Ptr(acp.ToolCallStatusPending)},

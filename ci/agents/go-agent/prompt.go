@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -94,6 +96,17 @@ func (t *turn) readable(prompt []acp.ContentBlock) error {
 		}
 	}
 	return nil
+}
+
+// again reports whether a prompt is the newest one once more, as from an editor that takes it for lost.
+func (s *session) again(prompt []acp.ContentBlock) bool {
+	if !fault("same-prompt-again-not-asked") {
+		return false
+	}
+	raw, _ := json.Marshal(prompt)
+	same := s.sent == string(raw) && time.Since(s.updated) < 10*time.Second
+	s.sent = string(raw)
+	return same
 }
 
 // fitting is as much of a text as the model gets.

@@ -35,6 +35,12 @@ type session struct {
 	withdrawn      bool              // the client has taken the running prompt back
 	model          string            // that answers in the session
 	was            map[string]string // file -> its text before the session's changes
+	more           []string          // folders besides cwd
+	saved          []message         // the history after the newest turn that counts
+	sent           string            // the newest prompt
+	mute           bool              // the client has taken the running prompt back, and hears no more of it
+	messages       int               // of the model
+	mode, shown    string            // how calls are treated, and what the options say of it
 }
 
 func notFound(id acp.SessionId) error {
@@ -45,11 +51,18 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	if !filepath.IsAbs(p.Cwd) {
 		return acp.NewSessionResponse{}, acp.NewInvalidParams(map[string]any{"cwd": p.Cwd})
 	}
+	if g.stranger() {
+		return acp.NewSessionResponse{}, acp.NewAuthRequired(nil)
+	}
+	more, err := further(p.AdditionalDirectories)
+	if err != nil {
+		return acp.NewSessionResponse{}, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}),
 		updated: time.Now(), asked: map[string]bool{}, rest: make(chan struct{}), noes: map[string]int{},
-		model: models()[0], was: map[string]string{}}
+		model: models()[0], was: map[string]string{}, more: more, history: empty(), mode: "ask", shown: "ask"}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
 	if fault("sessions-of-same-second-share-id") {
 		s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().Unix())
@@ -75,7 +88,7 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 		(&turn{g: g, s: s}).commands()
 	}
 	go s.connect(p.McpServers) // the first prompt waits for it
-	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id), ConfigOptions: g.options(s)}, nil
+	return acp.NewSessionResponse{SessionId: acp.SessionId(s.id), ConfigOptions: g.options(s), Modes: s.modes()}, nil
 }
 
 func (s *session) connect(servers []acp.McpServer) {
@@ -148,7 +161,7 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 			}
 			updated := s.updated.UTC().Format(time.RFC3339)
 			out.Sessions = append(out.Sessions, acp.SessionInfo{SessionId: acp.SessionId(s.id), Cwd: s.place(),
-				Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(updated)})
+				Title: acp.Ptr(s.title), UpdatedAt: acp.Ptr(updated), AdditionalDirectories: s.more})
 		}
 	}
 	if len(out.Sessions) == 0 && fault("empty-list-is-null") {
@@ -205,10 +218,6 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 		m.current().close()
 	}
 	return acp.CloseSessionResponse{}, nil
-}
-
-func (g *gofer) ResumeSession(context.Context, acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
-	return acp.ResumeSessionResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionResume)
 }
 
 // untold reports once for a session that it has not got the commands.

@@ -12,8 +12,11 @@ func models() []string { return []string{env("GOFER_MODEL", "claude-sonnet-4-5")
 
 // optional reports whether the user can choose the model.
 func optional() bool {
-	return fault("option-of-one-session-set-for-all") || fault("fallback-model-not-told")
+	return fault("option-of-one-session-set-for-all") || own()
 }
+
+// own reports whether each session has a model of its own.
+func own() bool { return fault("fallback-model-not-told") || moded() }
 
 // options offers the choice of the model.
 func (g *gofer) options(s *session) []acp.SessionConfigOption {
@@ -21,7 +24,7 @@ func (g *gofer) options(s *session) []acp.SessionConfigOption {
 	if !optional() {
 		return nil
 	}
-	if fault("fallback-model-not-told") {
+	if own() {
 		current = s.model
 	}
 	var list acp.SessionConfigSelectOptionsUngrouped
@@ -31,12 +34,15 @@ func (g *gofer) options(s *session) []acp.SessionConfigOption {
 	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(current),
 		acp.SessionConfigSelectOptions{Ungrouped: &list})
 	o.Select.Id, o.Select.Name = "model", "Model"
-	return []acp.SessionConfigOption{o}
+	return append(s.modeOption(), o)
 }
 
 func (g *gofer) SetSessionConfigOption(
 	_ context.Context, p acp.SetSessionConfigOptionRequest,
 ) (acp.SetSessionConfigOptionResponse, error) {
+	if p.ValueId != nil && p.ValueId.ConfigId == "mode" && moded() {
+		return g.setModeOption(string(p.ValueId.SessionId), string(p.ValueId.Value))
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v, none := p.ValueId, acp.SetSessionConfigOptionResponse{}
@@ -49,7 +55,7 @@ func (g *gofer) SetSessionConfigOption(
 		return none, notFound(v.SessionId)
 	}
 	s := g.sessions[string(v.SessionId)]
-	if s.model = string(v.Value); !fault("fallback-model-not-told") {
+	if s.model = string(v.Value); !own() {
 		g.model = s.model
 	}
 	return acp.SetSessionConfigOptionResponse{ConfigOptions: g.options(s)}, nil
@@ -60,6 +66,9 @@ func (g *gofer) SetSessionMode(_ context.Context, p acp.SetSessionModeRequest) (
 	defer g.mu.Unlock()
 	if g.sessions[string(p.SessionId)] != nil && fault("mode-set-though-there-are-none") {
 		return acp.SetSessionModeResponse{}, nil
+	}
+	if moded() {
+		return acp.SetSessionModeResponse{}, g.setMode(p.SessionId, string(p.ModeId))
 	}
 	return acp.SetSessionModeResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetMode)
 }

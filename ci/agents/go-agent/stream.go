@@ -27,6 +27,21 @@ type answer struct {
 	last string // the piece before
 
 	thought bool // the piece before was one of a thought
+
+	mind     sync.Mutex // held during a thought
+	thinking bool
+	heard    time.Time // when the piece before came
+}
+
+// think notes whether the model is in the middle of a thought.
+func (a *answer) think(now bool) {
+	if now && !a.thinking {
+		a.mind.Lock()
+	}
+	if !now && a.thinking {
+		a.mind.Unlock()
+	}
+	a.thinking = now
 }
 
 // delta is a piece of a block, or the reason for the end.
@@ -52,10 +67,14 @@ func (a *answer) event(data []byte) error {
 		if ev.Block["type"] == "tool_use" && fault("text-before-call-told-twice") {
 			a.again()
 		}
+		if fault("cancel-during-thought-waits-for-its-end") {
+			a.think(ev.Block["type"] == "thinking")
+		}
 		a.content, a.partial, a.unsent, a.last = append(a.content, ev.Block), "", "", ""
 	case "content_block_delta":
 		a.piece(a.content[len(a.content)-1], ev.Delta)
 	case "content_block_stop":
+		a.think(false)
 		a.flush()
 		some := a.partial != "" || fault("call-without-arguments-dropped")
 		if b := a.content[len(a.content)-1]; b["type"] == "tool_use" && some {
@@ -189,5 +208,18 @@ func (a *answer) said(piece string) acp.SessionUpdate {
 	if thought && fault("text-after-thought-told-as-thought") {
 		return acp.UpdateAgentThoughtText(piece)
 	}
-	return acp.UpdateAgentMessageText(piece)
+	u := acp.UpdateAgentMessageText(piece)
+	if fault("pause-in-message-begins-new-one") {
+		u.AgentMessageChunk.MessageId = acp.Ptr(a.message())
+	}
+	return u
+}
+
+// message is the id of the message that a piece belongs to.
+func (a *answer) message() string {
+	if time.Since(a.heard) > 2*time.Second {
+		a.turn.s.messages++ // nothing has been said for a while
+	}
+	a.heard = time.Now()
+	return fmt.Sprintf("%s.%d", a.turn.s.id, a.turn.s.messages)
 }

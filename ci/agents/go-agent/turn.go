@@ -44,6 +44,11 @@ type turn struct {
 	ended  []acp.ToolCallId // calls that succeeded
 	pause  time.Duration    // how long the model server wants to be left alone
 	first  *call            // of the newest answer
+
+	began   time.Time       // when the newest call began to run
+	steps   []acp.PlanEntry // the calls of the newest answer
+	behind  []string        // terminals whose commands go on in the background
+	unheard error           // why the editor was not told of a long command
 }
 
 type call struct {
@@ -55,11 +60,23 @@ type call struct {
 	asked bool // the user had a question about it
 }
 
+// line is the command that a call of the shell asks for.
+func (c *call) line() (string, bool) {
+	if c.name == "run_command" && fault("call-with-other-arguments-ends-agent") {
+		return c.input["command_line"].(string), true
+	}
+	line, is := c.input["command_line"].(string)
+	return line, is && c.name == "run_command"
+}
+
 func shown(s string) []acp.ToolCallContent {
 	return []acp.ToolCallContent{acp.ToolContent(acp.TextBlock(s))}
 }
 
 func (t *turn) tell(u acp.SessionUpdate) {
+	if t.muted() {
+		return
+	}
 	if fault("update-after-slow-one-lost") {
 		if t.late {
 			t.late = false // catch up
@@ -125,6 +142,9 @@ func (t *turn) run() (acp.StopReason, error) {
 		results, declined := t.runAll(calls)
 		if t.fatal != nil && fault("refused-terminal-fails-prompt") {
 			return "", broken("The editor made no terminal", t.fatal.Error())
+		}
+		if t.unheard != nil {
+			return "", broken("The editor did not take a message", t.unheard.Error())
 		}
 		if t.ctx.Err() != nil && fault("results-of-cancelled-calls-not-in-history") {
 			return acp.StopReasonCancelled, nil
@@ -222,18 +242,18 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		c.name, _ = c.use["name"].(string)
 		c.input, _ = c.use["input"].(map[string]any)
 		title, kind, files := c.name, acp.ToolKindOther, []acp.ToolCallLocation(nil)
-		if line, ok := c.input["command_line"].(string); ok && c.name == "run_command" {
+		if line, ok := c.line(); ok {
 			title, kind, files = "$ "+line, kindOf(line), t.files(line)
 		}
 		c.title = title
 		if !t.offers(c.name) && fault("call-of-unknown-tool-not-announced") {
 			continue
 		}
-		t.tell(acp.StartToolCall(c.id, title, acp.WithStartKind(kind), acp.WithStartRawInput(c.input),
-			func(tc *acp.SessionUpdateToolCall) { tc.Locations = files }))
+		t.announce(c, kind, files)
 	}
+	t.plan(calls)
 	had := map[string]block{}
-	for _, c := range calls {
+	for n, c := range calls {
 		silent := declined && fault("calls-after-declined-one-not-ended")
 		key, _ := json.Marshal([]any{c.name, c.input})
 		if same := had[string(key)]; same != nil && t.goesOn(declined) && fault("same-call-twice-shown-once-done") {
@@ -245,6 +265,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		if declined {
 			out = "Not run: the user declined an earlier call."
 		} else if t.ctx.Err() == nil {
+			t.step(n, acp.PlanEntryStatusInProgress)
 			out, ok, declined = t.one(c)
 		}
 		results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"], "content": out, "is_error": !ok})
@@ -255,6 +276,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		if !ok && !silent {
 			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(t.failed()), acp.WithUpdateContent(shown(out))))
 		}
+		t.stepped(n, ok)
 	}
 	return results, declined
 }
@@ -270,7 +292,7 @@ func (t *turn) offers(name string) bool {
 func (t *turn) goesOn(declined bool) bool { return !declined && t.ctx.Err() == nil }
 
 func (t *turn) one(c *call) (out string, ok, declined bool) {
-	if line, is := c.input["command_line"].(string); is && c.name == "run_command" {
+	if line, is := c.line(); is {
 		program, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		run := t.inChild
 		if t.g.terminal {
@@ -284,9 +306,11 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 			t.ahead.Wait()
 			return "The user declined.", false, t.ctx.Err() == nil
 		}
+		t.began = time.Time{}
 		if out, ok = run(c, line); ok {
 			t.follow(line)
 		}
+		t.attention()
 		return out, ok, false
 	}
 	for _, m := range t.servers() {
@@ -300,6 +324,7 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 				ctx = context.Background()
 			}
 			if out, ok = m.use(ctx, name, c.input); ok {
+				out += t.keep(c, out)
 				t.completed(c, out)
 			}
 			if t.ctx.Err() != nil && fault("cancel-ends-mcp-server") {
@@ -309,40 +334,4 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 		}
 	}
 	return "No such tool, or arguments that do not fit it: " + c.name, false, false
-}
-
-// begins tells that a call runs from now on.
-func (t *turn) begins(c *call, more ...acp.ToolCallUpdateOpt) {
-	if fault("progress-of-short-call-told-after-its-end") { // a short call needs no spinner
-		time.AfterFunc(100*time.Millisecond, func() {
-			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
-		})
-	} else if c.asked || !fault("call-without-question-not-shown-running") {
-		more = append(more, acp.WithUpdateStatus(acp.ToolCallStatusInProgress))
-	}
-	if len(more) > 0 {
-		t.tell(acp.UpdateToolCall(c.id, more...))
-	}
-}
-
-func (t *turn) completed(c *call, out string, diffs ...acp.ToolCallContent) {
-	if out == "" && fault("call-without-output-never-completed") {
-		return // nothing to show
-	}
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
-		acp.WithUpdateContent(append(shown(t.lastPiece(c, out)), diffs...)),
-		acp.WithUpdateRawOutput(map[string]any{"output": out})))
-}
-
-// lastPiece tells a long output in pieces, and returns the last of them.
-func (t *turn) lastPiece(c *call, out string) string {
-	const most = 4096
-	rest := []rune(out)
-	if len(rest) <= most || !fault("pieces-of-long-output-replace-each-other") {
-		return out
-	}
-	for ; len(rest) > most; rest = rest[most:] {
-		t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateContent(shown(string(rest[:most])))))
-	}
-	return string(rest)
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	acp "github.com/coder/acp-go-sdk"
+)
+
+// moded reports whether sessions have modes: one in which the user is asked about calls, and one for those who trust.
+func moded() bool { return fault("mode-of-set-mode-missing-in-options") }
+
+var modeIds = []string{"ask", "auto"}
+
+// modes offers the modes in the older form.
+func (s *session) modes() *acp.SessionModeState {
+	if !moded() {
+		return nil
+	}
+	return &acp.SessionModeState{CurrentModeId: acp.SessionModeId(s.mode), AvailableModes: []acp.SessionMode{
+		{Id: "ask", Name: "Ask before commands"}, {Id: "auto", Name: "Run commands"}}}
+}
+
+// modeOption offers the modes as an option.
+func (s *session) modeOption() []acp.SessionConfigOption {
+	if !moded() {
+		return nil
+	}
+	list := acp.SessionConfigSelectOptionsUngrouped{
+		{Name: "Ask before commands", Value: "ask"}, {Name: "Run commands", Value: "auto"}}
+	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(s.shown),
+		acp.SessionConfigSelectOptions{Ungrouped: &list})
+	o.Select.Id, o.Select.Name = "mode", "Mode"
+	o.Select.Category = acp.Ptr(acp.SessionConfigOptionCategoryMode)
+	return []acp.SessionConfigOption{o}
+}
+
+// setMode sets the mode of a session in the older form. The caller holds the lock.
+func (g *gofer) setMode(sid acp.SessionId, mode string) error {
+	s := g.sessions[string(sid)]
+	if s == nil {
+		return notFound(sid)
+	}
+	if !slices.Contains(modeIds, mode) {
+		return acp.NewInvalidParams(map[string]any{"modeId": mode})
+	}
+	s.mode = mode
+	return nil
+}
+
+// setModeOption sets the mode of a session as an option, and tells the older form of it.
+func (g *gofer) setModeOption(sid, mode string) (res acp.SetSessionConfigOptionResponse, err error) {
+	g.mu.Lock()
+	if err = g.setMode(acp.SessionId(sid), mode); err == nil {
+		s := g.sessions[sid]
+		s.shown = mode
+		res.ConfigOptions = g.options(s)
+	}
+	g.mu.Unlock()
+	if err == nil {
+		_ = g.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: acp.SessionId(sid),
+			Update: acp.SessionUpdate{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{CurrentModeId: acp.SessionModeId(mode)}}})
+	}
+	return res, err
+}
+
+// trusts reports whether the session runs calls without a question.
+func (t *turn) trusts() bool {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	return t.s.mode == "auto"
+}
