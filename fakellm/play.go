@@ -264,10 +264,21 @@ func (p *player) status(f *Fail) error {
 	}
 	body := p.route.format.problem(pr)
 	if f.Body != nil {
-		body = []byte(*f.Body)
+		body = encoded(*f.Body, f.ContentType)
 	}
 	p.send(pr.status, body, cmp.Or(p.contentType, "application/json"), pr.message)
 	return errOver
+}
+
+// encoded returns a body in ISO 8859-1 if the content type says so, and else in UTF-8.
+func encoded(body, contentType string) (out []byte) {
+	if !strings.Contains(strings.ToLower(contentType), "iso-8859-1") {
+		return []byte(body)
+	}
+	for _, r := range body {
+		out = append(out, byte(r))
+	}
+	return out
 }
 
 // describe names a fault for the transcript entry.

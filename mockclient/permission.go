@@ -178,6 +178,15 @@ const (
 	mostSaid  = 1 << 16
 )
 
+// ends returns raw, or its beginning and its end if it is longer than most bytes.
+func ends(raw []byte, most int) string {
+	if len(raw) <= most {
+		return string(raw)
+	}
+	half := max(most, 0) / 2
+	return string(raw[:half]) + string(raw[len(raw)-half:])
+}
+
 func newToolNames(conn int) *toolNames {
 	return &toolNames{conn: conn, known: map[[2]string]toolName{}}
 }
@@ -205,9 +214,7 @@ func (n *toolNames) observe(f transcript.Entry) {
 	if v := update.Get("title"); v.Kind() == wire.String {
 		name.title = wire.Clip(strings.Clone(v.Str()), 1000)
 	}
-	if raw := update.Raw(); len(name.said)+len(raw) <= mostSaid {
-		name.said += string(raw)
-	}
+	name.said += ends(update.Raw(), mostSaid-len(name.said))
 	n.known[key] = name
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -115,6 +116,9 @@ func updatePlan(_ context.Context, w *work) error {
 	for _, x := range list {
 		step, _ := x.(map[string]any)
 		args := arguments(step)
+		if s := args.str("status"); !slices.Contains([]string{statusPending, statusInProgress, statusCompleted}, s) {
+			return fmt.Errorf("a step cannot be %q", s)
+		}
 		entries = append(entries, planEntry{Content: args.str("step"), Priority: "medium", Status: args.str("status")})
 	}
 	w.a.record(w.s, update{Tag: "plan", Entries: entries})

@@ -22,6 +22,7 @@ import (
 var Words = []string{
 	"Grüße", "naïve", "日本語", "🙂", "שלום", "e\u0301tude", "👩\u200d👩\u200d👧", "Ωμέγα", "zażółć", "한국어", "\u202bab\u202c",
 	"plain", "words", "“quoted”", "a\tb", "<b>&amp;</b>", "`code`", "**bold**", "c:\\dir", "100%", "{x}", "a\u200bb", "…",
+	"{{y}}", "${HOME}", "it's", "```go\nx := 1",
 	"one\u2028two", "next\u0085line", "[DONE]", "data:", "null", `a\nb`, "%s", "&#39;", "/help", "# Titel",
 }
 

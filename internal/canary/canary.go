@@ -14,6 +14,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/acp-test/acp-test/internal/loopback"
@@ -39,7 +41,8 @@ const Rest = "canary_rest"
 // Arguments for which Tool behaves differently. Crash ends a stdio server at once. Hang makes the call wait until it
 // is cancelled or the connection ends. Fail makes the tool report a failure. Silent makes its result empty. Picture
 // adds an image after the text. If the text begins with Late, the call takes a second, even if it is cancelled. If it
-// begins with Verses, the result has two texts.
+// begins with Verses, the result has two texts. Wrong makes the server answer with an error of JSON-RPC. Files adds an embedded text and a link after the text. Steps reports
+// progress in two steps, and then makes the result empty.
 const (
 	Crash   = "crash"
 	Hang    = "hang"
@@ -48,6 +51,9 @@ const (
 	Picture = "picture"
 	Late    = "late"
 	Verses  = "verses"
+	Files   = "files"
+	Wrong   = "wrong"
+	Steps   = "steps"
 )
 
 // dot is a PNG image of one pixel.
@@ -132,9 +138,14 @@ const Other = "CANARY_OTHER"
 // Paged is an environment variable. If it is set, a stdio server lists its tools in pages of one tool.
 const Paged = "CANARY_PAGED"
 
+// Chatty is an environment variable. If it is set, a stdio server sends a log message before its first answer, reports
+// the progress of a call with the text Hang, also for a moment after the call was given up, and says at the end of its
+// input that its tools have changed.
+const Chatty = "CANARY_CHATTY"
+
 // Ways are the variables that change how a server over stdio behaves, each by its
 // presence.
-var Ways = []string{Slow, Stubborn, Other, Paged}
+var Ways = []string{Slow, Stubborn, Other, Paged, Chatty}
 
 // slowness is the delay of a slow server: longer than an agent needs for a turn
 // without the server, shorter than any agent waits for a server.
@@ -171,7 +182,7 @@ var greetings = []string{"initialize", "server/discover"}
 var Tools = []string{Rest, Tool}
 
 func newServer(
-	token string, page int, arrived func(context.Context, mcp.Request) bool, see func(Sighting),
+	token string, page int, chatty bool, arrived func(context.Context, mcp.Request) bool, see func(Sighting),
 ) *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "canary", Version: "1"}, &mcp.ServerOptions{PageSize: page})
 	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
@@ -195,7 +206,7 @@ func newServer(
 		func(ctx context.Context, r *mcp.CallToolRequest, in song) (*mcp.CallToolResult, any, error) {
 			text := token + ": " + in.Text
 			s := Sighting{What: "called", Text: in.Text, Open: in.Text == Hang, Token: arrived(ctx, r)}
-			if !slices.Contains([]string{Crash, Hang, Fail, Silent}, in.Text) {
+			if !slices.Contains([]string{Crash, Hang, Fail, Silent, Steps, Wrong}, in.Text) {
 				s.Said = text
 			}
 			if strings.HasPrefix(in.Text, Verses) {
@@ -207,9 +218,15 @@ func newServer(
 			}
 			see(s)
 			if in.Text == Hang {
+				if chatty {
+					go tells(ctx, r)
+				}
 				<-ctx.Done()
 				see(Sighting{What: "left", Text: Hang, Token: s.Token})
 				return nil, nil, ctx.Err()
+			}
+			if in.Text == Wrong {
+				return nil, nil, &jsonrpc.Error{Code: -32603, Message: "the song went wrong"}
 			}
 			if strings.HasPrefix(in.Text, Late) {
 				time.Sleep(slowness)
@@ -218,8 +235,16 @@ func newServer(
 			switch {
 			case s.Also != "":
 				said = append(said, &mcp.TextContent{Text: s.Also})
+			case in.Text == Steps:
+				tell(ctx, r, 1)
+				tell(ctx, r, 2)
+				said = []mcp.Content{}
 			case in.Text == Silent:
 				said = []mcp.Content{}
+			case in.Text == Files:
+				said = append(said,
+					&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "canary://song", MIMEType: "text/plain", Text: "La."}},
+					&mcp.ResourceLink{URI: "canary://more", Name: "more"})
 			case in.Text == Picture:
 				said = append(said, &mcp.ImageContent{Data: dot, MIMEType: "image/png"})
 			}
@@ -232,6 +257,26 @@ func newServer(
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil, nil
 		})
 	return server
+}
+
+// tell reports one step of a call's progress, if the client has asked for that.
+func tell(ctx context.Context, r *mcp.CallToolRequest, step float64) {
+	if token := r.Params.GetProgressToken(); token != nil {
+		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: step,
+			Message: fmt.Sprintf("step %v", step)}) // it fails only if the client has gone
+	}
+}
+
+// tells reports progress until the client gives up the call, and a few times after that.
+func tells(ctx context.Context, r *mcp.CallToolRequest) {
+	step, left := 0.0, 6
+	for tick := time.NewTicker(slowness / 20); left > 0; <-tick.C {
+		step++
+		tell(context.WithoutCancel(ctx), r, step)
+		if ctx.Err() != nil {
+			left--
+		}
+	}
 }
 
 // firstPage reports whether a request for the list of tools asks for the first page: it has no cursor.
@@ -311,11 +356,16 @@ func Main(
 	if getenv(Paged) != "" {
 		page = 1
 	}
-	server := newServer(token, page, func(context.Context, mcp.Request) bool {
+	chatty := getenv(Chatty) != ""
+	server := newServer(token, page, chatty, func(context.Context, mcp.Request) bool {
 		return token != "" && filepath.Base(getenv("HOME")) == home && asGiven(args[1:], lookup)
 	}, see)
 	if getenv(Slow) != "" {
 		server.AddReceivingMiddleware(hesitate)
+	}
+	if chatty {
+		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"starting"}}`)
+		defer fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
 	}
 	go func() { ended <- server.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: writeCloser{out}}) }()
 	select {
@@ -396,23 +446,61 @@ type Server struct {
 	sightings []Sighting
 }
 
-// Start starts a canary over HTTP with the given token.
-func Start(token string) (*Server, error) {
+// Start starts a canary over HTTP with the given token. The address of an odd one has a query, and its answers are JSON
+// of several lines instead of streams of events.
+func Start(token string, odd bool) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("starting the canary: %w", err)
 	}
 	s := &Server{token: token, url: "http://" + listener.Addr().String() + "/mcp"}
+	query := url.Values{}
+	if odd {
+		query.Set("song", "la & "+token)
+		s.url += "?" + query.Encode()
+	}
 	arrived := func(_ context.Context, r mcp.Request) bool {
 		extra := r.GetExtra()
 		return extra != nil && extra.Header.Get(Header) == token
 	}
-	server := newServer(token, 0, arrived, s.see)
+	server := newServer(token, 0, false, arrived, s.see)
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{JSONResponse: odd})
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Encode() != query.Encode() {
+			r.Header.Del(Header) // the agent did not use the address that it was given
+		}
+		if odd && r.Method == http.MethodPost {
+			indented := &indenter{ResponseWriter: w, status: http.StatusOK}
+			defer indented.flush()
+			w = indented
+		}
+		handler.ServeHTTP(w, r)
+	})
 	s.http = &http.Server{Handler: loopback.Guard(mux), ReadHeaderTimeout: 10 * time.Second}
 	s.Serve(listener)
 	return s, nil
+}
+
+// indenter holds an answer back until flush, which writes it with line breaks and indentation if it is JSON.
+type indenter struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (i *indenter) WriteHeader(status int)      { i.status = status }
+func (i *indenter) Write(p []byte) (int, error) { return i.body.Write(p) }
+
+func (i *indenter) flush() {
+	var lines bytes.Buffer
+	if json.Indent(&lines, i.body.Bytes(), "", "  ") != nil {
+		lines = i.body
+	}
+	i.Header().Del("Content-Length")
+	i.ResponseWriter.WriteHeader(i.status)
+	_, _ = i.ResponseWriter.Write(lines.Bytes()) // it fails only if the client has gone
 }
 
 // Serve accepts connections from an additional listener until Close, which also closes the listener.

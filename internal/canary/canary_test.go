@@ -124,7 +124,7 @@ var _ = Describe("a canary", func() {
 		_ = session.Close()
 	})
 	It("tells all arguments of a call that has more than a text, and answers verses in two texts", func() {
-		server, err := canary.Start("token")
+		server, err := canary.Start("token", false)
 		Expect(err).NotTo(HaveOccurred())
 		defer server.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -166,7 +166,7 @@ var _ = Describe("a canary", func() {
 	})
 	It("sings over http and is seen", func() {
 		token := "canary-" + rand.Text()[:12]
-		s, err := canary.Start(token)
+		s, err := canary.Start(token, false)
 		Expect(err).NotTo(HaveOccurred())
 		defer s.Close()
 		entry := s.Entry("c")

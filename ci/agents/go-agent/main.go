@@ -226,7 +226,8 @@ func main() {
 				}
 				m.close()
 			}
-		default:
+		default: // some server does not answer
+			started.Range(func(m, _ any) bool { m.(*mcpServer).close(); return true })
 		}
 	}
 	g.mu.Unlock()

@@ -30,6 +30,8 @@ type mcpServer struct {
 
 var running sync.Map // the newest server of each name
 
+var started sync.Map // all servers whose process was started, also those that do not answer
+
 type mcpTool struct {
 	Name, Description string
 	InputSchema       any `json:"inputSchema"`
@@ -95,6 +97,7 @@ func startMCP(m *acp.McpServerStdio, cwd string) (*mcpServer, error) {
 	if err = s.cmd.Start(); err != nil {
 		return nil, err
 	}
+	started.Store(s, true)
 	go s.read(out)
 	ctx, stop := context.WithTimeout(context.Background(), 10*time.Second)
 	defer stop()

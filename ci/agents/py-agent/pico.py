@@ -501,7 +501,7 @@ class Turn:
                     if item["state"] == "completed" and fault("completed-steps-have-no-priority"):
                         del shown["priority"]
                     return shown
-                listed = args["items"]
+                listed = [i for i in args["items"] if i["state"] in ("pending", "in_progress", "completed")]
                 if fault("dropped-steps-stay-in-plan"):
                     listed = [{"step": k, "state": v} for k, v in {**s.steps, **{i["step"]: i["state"] for i in listed}}.items()]
                 known = fault("plan-like-that-of-other-session-not-told") and last_plan.get("items") == args["items"]

@@ -384,6 +384,7 @@ async function runTool(turn, id, name, a) {
     return { text, content: [say(text)] };
   }
   if (name === 'edit_file') {
+    if (typeof a.replace !== 'string') throw new Error('"replace" must be a text');
     const file = await inside(s, a.file);
     await turn.change(id, { title: `Edit ${path.relative(s.cwd, file)}`, locations: [{ path: fault('edit-location-relative') ? a.file : file }], rawInput: a });
     const kept = fault('second-edit-of-file-undoes-first') ? s.texts.get(file) : undefined;

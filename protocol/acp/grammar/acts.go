@@ -30,7 +30,15 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 			return script.Text(w.modeID)
 		},
 		"folder": func(w *writer) script.Word { return script.Text(cmp.Or(w.at.dir, ".")) },
-		"it":     func(w *writer) script.Word { return script.Text(w.named) },
+		"mode":   func(w *writer) script.Word { return script.Text(cmp.Or(w.at.mode, w.Mode)) },
+		"usual": func(w *writer) script.Word {
+			for _, o := range w.Options {
+				return script.Text(o.Current)
+			}
+			return script.Text(w.Mode)
+		},
+		"fresh": func(w *writer) script.Word { return script.Text(w.name("s")) },
+		"it":    func(w *writer) script.Word { return script.Text(w.named) },
 	}}
 	t.Conditions = map[string]func(*writer) bool{
 		"running": func(w *writer) bool { return !w.at.gone },
@@ -51,6 +59,12 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"alone": func(w *writer) bool {
 			return w.has("process") && len(w.open) == 1 && len(w.at.later) == 0 && w.stops == 0 && w.at.once()
 		},
+		// beside: two turns run, and nothing has disturbed them.
+		"beside": func(w *writer) bool {
+			return len(w.open) == 2 && w.open[0].once() && w.open[1].once() && !w.open[0].gone && !w.open[1].gone
+		},
+		"lists":      func(w *writer) bool { return w.ways("list") },
+		"reloads":    func(w *writer) bool { return w.ways("load") && w.at.solid && !w.at.gone },
 		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },
 		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
 		// While a command runs, the editor may be able to cancel the call, to cancel only its terminal, or to kill the
@@ -82,6 +96,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"loses":               func(w *writer, _ *script.Line) { w.lost(); w.stops++; w.at.lost = true },
 		"second-prompt":       func(w *writer, _ *script.Line) { w.second() },
 		"next-prompt":         func(w *writer, _ *script.Line) { w.successor() },
+		"cancel-each":         func(w *writer, _ *script.Line) { w.cancelsEach() },
 		"cancel-elsewhere":    func(w *writer, _ *script.Line) { w.Add("cancel %s", pick(w.r, w.idlers()).name) },
 		"way-elsewhere":       func(w *writer, _ *script.Line) { w.reopen(pick(w.r, w.returning())) },
 		"another-turn":        func(w *writer, _ *script.Line) { w.turnEndsIn(w.at.convo, w.says("text")) },
@@ -91,7 +106,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"give-mode":           func(w *writer, _ *script.Line) { w.givesMode() },
 		"give-option": func(w *writer, _ *script.Line) {
 			o := pick(w.r, w.Options)
-			w.givesOption(o.ID, o.Current)
+			w.givesOption(o.ID, pick(w.r, append(slices.Clone(o.Values), o.Current)))
 		},
 	}
 	return t.Read(table)
@@ -160,6 +175,14 @@ func (w *writer) successor() {
 	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(w.at.next), w.says("text")}))
 }
 
+// cancelsEach cancels all turns that run. The next cancel does not wait for the end of the turn before.
+func (w *writer) cancelsEach() {
+	for _, t := range w.open {
+		w.Add("cancel %s", t.name)
+		t.stop("CANCEL-001")
+	}
+}
+
 // idlers returns the open sessions in which no turn runs. returning returns the closed sessions that can be loaded or
 // resumed.
 func (w *writer) idlers() []*convo {
@@ -171,8 +194,7 @@ func (w *writer) returning() []*convo {
 	return lists.Where(w.convos, func(c *convo) bool { return can && c.gone && c.solid && !w.busy(c) })
 }
 
-// sets writes a request whose method changes a setting of the session. params gives the setting the value it already
-// has.
+// sets writes a request whose method changes a setting of the session to the value that params gives.
 func (w *writer) sets(method, params string) {
 	name := w.at.owes(w.name("R"))
 	session := script.Variable("SESSION(" + w.at.name + ")")

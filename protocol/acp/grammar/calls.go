@@ -28,7 +28,7 @@ type call struct {
 	traces             string // what, besides the effect that after checks, must not exist if the user rejects the call
 }
 
-// shape is a way to call a tool. Its texts contain placeholders, and writer.or replaces the texts DRAWN and LONG.
+// shape is a way to call a tool. Its texts contain placeholders, and writer.or replaces the texts DRAWN, LONG and LARGE.
 //   - MARK is the mark of the call, NUMBER the number in that mark, and PRODUCT seven times NUMBER.
 //   - FOLDER is the session's folder.
 //   - SERVER is the name of an MCP server, and STDIO the name of the server over stdio.
@@ -102,13 +102,15 @@ func (w *writer) filled(value any, fill func(string) string) any {
 	return value
 }
 
-// or returns a generated text for DRAWN or LONG. It returns any other text unchanged.
+// or returns a generated text for DRAWN, LONG or LARGE. It returns any other text unchanged.
 func (w *writer) or(text string) string {
 	switch text {
 	case "DRAWN":
 		return w.content()
 	case "LONG":
 		return strings.Repeat("Zeile für Zeile\n", 2000)
+	case "LARGE": // larger than many limits of caches
+		return strings.Repeat("Zeile für Zeile\n", 18_000) + "old word\n"
 	}
 	return text
 }

@@ -35,12 +35,17 @@ func episodes() []episode {
 			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
 				len(w.convos) <= most-2
 		}, (*writer).serversApart},
+		{1, "server again", (*writer).canSingAgain, (*writer).serverAgain},
 		{1, "without servers", (*writer).canLackServers, (*writer).withoutServers},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
+		{1, "plan advanced", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).advancesPlan},
 		{1, "same plan", (*writer).plansTwice, (*writer).samePlan},
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
+		{1, "shells apart", func(w *writer) bool { return w.runs() && len(w.convos) <= most-2 }, (*writer).shellsApart},
+		{1, "terminal refused", (*writer).waitsInTerminal, (*writer).terminalRefused},
+		{1, "edit after a no", (*writer).canRejectEdits, (*writer).editAfterNo},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{1, "extra folder", (*writer).canAddFolders, (*writer).extraFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
@@ -98,6 +103,10 @@ func (w *writer) wayIn() {
 		}},
 		{"restart", w.has("process"), func() { w.lost("restart") }},
 		{"kill", w.has("process"), func() { w.lost("kill", "restart") }},
+		{"another editor", w.has("process"), func() {
+			w.out["requests"] = true
+			w.lost("kill", "client next fs=none terminal=none", "restart")
+		}},
 		{"second process", w.has("process") && w.ways("load"), func() { w.lost("beside") }},
 	}
 	list = slices.DeleteFunc(list, func(l leaving) bool { return !l.can })
@@ -118,6 +127,9 @@ func (w *writer) wayIn() {
 	switch {
 	case w.ways("fork") && w.one(4) && leave.name == "stay":
 		c.gone = false
+		if w.one(3) {
+			w.Add("session fork %s of=%s", w.name("s"), c.name) // SESSION-DISTINCT compares the ids
+		}
 		twin := &convo{name: w.name("s"), solid: true, dir: c.dir, servers: w.served()}
 		told := c.told
 		w.Add("session fork %s of=%s", twin.name, c.name)
@@ -188,72 +200,6 @@ func (w *writer) manySessions() {
 	w.plainTurn(c)
 	w.modelSaw("", c, told)
 	w.check("", "goes-on")
-}
-
-// serversApart closes one of two sessions that each have an MCP server of the same name. The other session must keep
-// its server.
-func (w *writer) serversApart() {
-	first, second := w.newConvo(), w.newConvo()
-	for _, c := range []*convo{first, second} {
-		w.sings(c)
-	}
-	closed, stays := first, second
-	if w.one(2) {
-		closed, stays = second, first
-	}
-	w.Add("session close %s", closed.name)
-	closed.gone = true
-	w.covered("servers apart", "close")
-	w.between(stays, keptServers)
-	w.sings(stays)
-}
-
-func (w *writer) canLackServers() bool {
-	return w.has("several") && w.asked["mcp"] == "" && w.served() && w.works("mcp") && len(w.convos) < most
-}
-
-// withoutServers opens a session without MCP servers, and one with them. The agent must not offer the tools of the
-// servers in the session without servers.
-func (w *writer) withoutServers() {
-	bare := &convo{name: w.name("s")}
-	w.Add("session new %s servers=none", bare.name)
-	order := pick(w.r, bareOrders)
-	if order == bareOrders[0] {
-		w.plainTurn(bare)
-	}
-	w.sings(w.newConvo())
-	w.plainTurn(bare)
-	w.covered("servers apart", order)
-}
-
-// bareOrders lists the two orders of the first turns: the session without servers is prompted first, or later.
-var bareOrders = []string{"none, first", "none, later"}
-
-// endsConnecting closes the agent's input while the agent connects to an MCP server that never answers. The agent must
-// exit nevertheless. No further lines may follow in the scenario.
-func (w *writer) endsConnecting() {
-	begun := w.name("mute")
-	w.Add(`mcp run mute sh -c 'touch "$0"; cat > /dev/null' %s`,
-		script.Join(script.Variable("WORK"), script.Text("/"+begun)))
-	w.Add("session new %s wait=no as %s", w.name("s"), w.name("N"))
-	w.Add("await file %s session=any", begun)
-	w.Add("close-stdin")
-	w.covered("opening", "end of input")
-	w.check("STDIO-007", "leaves-a-mute-server")
-	w.Add("await exit")
-}
-
-// sings writes a turn in which the model calls the session's MCP server.
-func (w *writer) sings(c *convo) {
-	text := w.name("lied")
-	w.prompt(c, w.name("P"))
-	sing := object{"server": w.server, "tool": "canary_sing", "args": object{"text": text}}
-	w.Turns = append(w.Turns, turnOf(reply{tool("mcp", sing)}, w.last()))
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	w.check("SESSION-012", "reaches-its-server")
-	w.Add("canary called text=%s", text)
-	w.check("", "goes-on")
-	c.solid = true
 }
 
 // leavesAll closes the sessions, or restarts the agent. Later lines must reopen the sessions.

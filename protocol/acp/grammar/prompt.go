@@ -56,15 +56,22 @@ var blocks = []struct {
 	{1, "empty text", "", func(*writer) object { return object{"type": "text", "text": ""} }},
 	{1, "one byte", "", func(*writer) object { return object{"type": "text", "text": "x"} }},
 	{2, "link", "", func(w *writer) object {
-		path := w.name("link") + pick(w.r, []string{".txt", "/notes.txt"}) // files of two folders may have one name
+		if len(w.links) > 0 && w.one(3) {
+			w.covered("prompt", "link told before")
+			return maps.Clone(pick(w.r, w.links))
+		}
+		path := w.name("link") + pick(w.r, []string{".txt", "/notes.txt", " 100% ü.txt"}) // files of two folders may have one name
 		w.file(path, w.content())
-		link := object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": filepath.Base(path)}
+		uri := (&url.URL{Path: path}).EscapedPath()
+		link := object{"type": "resource_link", "uri": "file://$WORK/" + uri, "name": filepath.Base(path)}
 		if w.one(3) {
-			maps.Copy(link, object{"title": w.text(), "description": w.text(), "mimeType": "text/plain", "size": 7})
+			maps.Copy(link, object{"title": w.text(), "description": w.text(), "mimeType": "text/plain",
+				"size": pick(w.r, []int{7, 70_000, 5_000_000})}) // only the address matters
 		}
 		if w.one(4) {
 			link["uri"] = fmt.Sprintf("%s#L%d", link["uri"], 1+w.r.IntN(2))
 		}
+		w.links = append(w.links, maps.Clone(link))
 		return link
 	}},
 	{1, "link to a folder", "", func(w *writer) object {
@@ -85,7 +92,7 @@ var blocks = []struct {
 		kind := pick(w.r, []string{"png", "png", "gif", "jpeg", "webp"})
 		picture := object{"type": "image", "mimeType": "image/" + kind, "data": dots()[kind]}
 		if w.one(3) {
-			picture["uri"] = "file:///elsewhere/" + w.name("bild") + "." + kind
+			picture["uri"] = "file:///elsewhere/" + pick(w.r, []string{"bild", w.name("bild")}) + "." + kind
 		}
 		return picture
 	}},
@@ -104,6 +111,9 @@ var blocks = []struct {
 		size, text := pick(w.r, []int{5_000, 20_000, 40_000}), w.text()+" "
 		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".md",
 			"mimeType": "text/markdown", "text": strings.Repeat(text, 1+size/len(text))}}
+	}},
+	{1, "embedded empty text", "promptCapabilities.embeddedContext", func(w *writer) object {
+		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".md", "text": ""}}
 	}},
 	{1, "embedded bytes", "promptCapabilities.embeddedContext", func(w *writer) object {
 		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".bin",
@@ -138,7 +148,7 @@ func (w *writer) prompt(c *convo, name string) {
 		}
 		list = w.arranged(list)
 		if w.one(4) {
-			pick(w.r, list)["annotations"] = object{"priority": 0.7}
+			pick(w.r, list)["annotations"] = object{"priority": pick(w.r, []float64{0.7, 2})}
 		}
 	}
 	var more script.Word

@@ -24,7 +24,7 @@ func (w *writer) twice() {
 	}
 	how := pick(w.r, w.Tools[of].Choices)
 	always := how == "allow_always" || how == "reject_always"
-	k := w.asksOnce(c, of, how)
+	k := w.asksOnce(c, of, how, always)
 	other := c
 	if always {
 		w.remembers(of, how)
@@ -80,7 +80,7 @@ const afterYes = "after allow_once, "
 func (w *writer) askedElsewhere(c *convo, of, how string) *convo {
 	switch {
 	case w.one(3):
-		w.asksOnce(c, of, how)
+		w.asksOnce(c, of, how, false)
 		w.covered("asked twice", "two answers before")
 	case w.has("several") && len(w.convos) < most && w.one(3):
 		return w.newConvo()
@@ -261,9 +261,14 @@ func (w *writer) endsAsked(c *convo, how string, k call) {
 	w.untouched(k)
 }
 
-// asksOnce writes a turn with a permission request, which the editor answers with how.
-func (w *writer) asksOnce(c *convo, of, how string) call {
+// asksOnce writes a turn with a permission request, which the editor answers with how. If mayFail is set, the turn
+// sometimes fails after that.
+func (w *writer) asksOnce(c *convo, of, how string, mayFail bool) call {
 	k, ask := w.asks(c, of, "needs ", "hold")
+	if t := &w.Turns[len(w.Turns)-1]; mayFail && w.has("failures") && w.one(3) {
+		*t = turnOf(reply{k.step}, reply{fakellm.NewStep("fail", refusedByModel)})
+		w.covered("asked twice", "in a turn that fails")
+	}
 	w.Add("permit allow_once about=%s", k.mark)
 	w.Add("answer %s %s", ask, how)
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)

@@ -93,7 +93,7 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings has the ways in which a model turn ends, for Pairs.
-var endings = []string{"plain", "length", "length after calls", "length in a call", "refusal", "refusal in words",
+var endings = []string{"plain", "stop word", "length", "length after calls", "length in a call", "refusal", "refusal in words",
 	"thinking only at first", "several texts", "text in parts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
@@ -112,6 +112,8 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun, w.made = append(begun, fakellm.NewStep("stop", "length")), nil
 	case "length in a call":
 		begun, w.made = append(begun, w.half(), fakellm.NewStep("stop", "length")), nil
+	case "stop word":
+		begun, how = append(begun, w.says("text"), fakellm.NewStep("stop", "sequence")), "plain"
 	case "length", "refusal":
 		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
 	case "thinking only at first":
@@ -153,6 +155,7 @@ func (w *writer) endings() []weighted[string] {
 	list := []weighted[string]{{6, "plain", false}}
 	if w.has("shapes") && !w.off("r") {
 		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
+			weighted[string]{1, "stop word", false},
 			weighted[string]{1, "refusal in words", false},
 			weighted[string]{1, "length after calls", !w.has("tools")},
 			weighted[string]{2, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},
@@ -187,6 +190,8 @@ var failures = []string{
 	"{status: 429, times: 100, retry_after: 0s, message: not authorized for more than 20 requests}",
 	"{status: 500, times: 100}", "{status: 529, times: 100}", "{status: 503, times: 1}", "{disconnect: now, times: 100}",
 	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
+	"{truncate: end, times: 1}",
+	`{status: 500, content_type: "text/plain; charset=iso-8859-1", body: "Zähler übergelaufen\n", times: 100}`,
 	`{status: 413, content_type: text/html, body: "<html>\n<h1>413 Too Large</h1>\n<hr>nginx\n</html>\n", times: 100}`,
 }
 

@@ -1,6 +1,8 @@
 package grammar
 
 import (
+	"slices"
+
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
@@ -28,6 +30,10 @@ func (w *writer) muchWork() {
 	w.check("PROMPT-005", "starts-anew")
 	w.plainTurn(c)
 	w.check("", "goes-on")
+	if w.has("process") && w.ways("load") && w.one(2) {
+		w.lost("restart")
+		w.reopen(c)
+	}
 }
 
 // emptiesPlan writes a turn in which the model makes a plan with one finished step, and then empties the plan. The
@@ -44,6 +50,24 @@ func (w *writer) emptiesPlan() {
 	w.Add("needs saw plan raw~%s session=%s", step, c.name)
 	w.check("PLAN-005", "empties-the-plan")
 	w.Add(`saw plan raw~'"entries": ?\[\]' session=%s`, c.name)
+	w.check("", "goes-on")
+}
+
+// advancesPlan writes a turn in which the model makes a plan, and then finishes its step. The agent must report both.
+func (w *writer) advancesPlan() {
+	c := w.inFirstMode()
+	step := w.name("schritt")
+	var replies []reply
+	for _, status := range []string{"pending", "completed"} {
+		replies = append(replies, reply{tool("plan", object{"steps": []any{object{"step": step, "status": status}}})})
+	}
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(append(replies, w.last())...))
+	w.ends(&turn{convo: c})
+	w.covered("call", "plan advanced")
+	w.Add("needs saw plan raw~%s session=%s", step, c.name)
+	w.check("PLAN-005", "advances-the-plan")
+	w.Add("saw plan raw~%s entries.0.status=completed session=%s", step, c.name)
 	w.check("", "goes-on")
 }
 
@@ -121,106 +145,70 @@ func (w *writer) usersEdit() {
 	w.check("", "goes-on")
 }
 
-// ownFolder writes a turn in a session that has its own folder. The model names a file relative to that folder, and
-// the workspace has another file of that name.
-func (w *writer) ownFolder() {
-	dir := w.name("dir")
-	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
-	name := w.twoFiles(dir, "")
-	w.Add("session new %s cwd=%s", c.name, dir)
-	w.convos = append(w.convos, c)
-	w.covered("new", "cwd")
-	w.between(c, keptFolder)
-	if w.has("several") && w.Together && len(w.convos) < most && w.one(2) {
-		defer w.readsBeside(name + ".txt")()
-	}
-	w.worksIn(c, name, "", "SESSION-007")
+// runs reports whether the tool run_shell works and the user has not answered for always about it.
+func (w *writer) runs() bool {
+	return w.has("tools") && w.works("run_shell") && w.asked["run_shell"] == ""
 }
 
-// moves reopens a session in another folder. An agent may refuse this, and otherwise the session works in that folder.
-func (w *writer) moves(c *convo) {
-	how := pick(w.r, []string{"load", "resume"})
-	if !w.ways(how) {
-		how = map[string]string{"load": "resume", "resume": "load"}[how]
-	}
-	old, dir, l := c.folder(), w.name("dir"), w.name("L")
-	name := w.twoFiles(dir, old)
-	w.Add("session %s %s cwd=%s wait=no as %s", how, c.name, dir, l)
-	w.Add("await response %s", l)
-	w.Add("needs saw response %s result?", l)
-	c.gone, c.dir, c.servers, c.moved = false, dir, w.served(), true
-	w.covered(how, otherFolder)
-	w.worksIn(c, name, old, map[string]string{"load": "LOAD-015"}[how])
+// waitsInTerminal reports whether the agent waits for the end of a command in the editor's terminal.
+func (w *writer) waitsInTerminal() bool {
+	return w.runs() && !w.out["requests"] && slices.Contains(w.Tools["run_shell"].Requests, "terminal/wait_for_exit")
 }
 
-// otherFolder names the setting of a session that is reopened in another folder.
-const otherFolder = "another folder"
-
-// twoFiles writes two files of one name into a folder and into another one, which has a slash behind it. The result is
-// that name without its end ".txt".
-func (w *writer) twoFiles(dir, other string) (name string) {
-	name = w.name("nota") + "x"
-	w.file(dir+"/"+name+".txt", "inside\n")
-	w.file(other+name+".txt", "out-of-place-"+name+"\n")
-	return name
+func (w *writer) canRejectEdits() bool {
+	return w.has("permissions") && w.edits() && slices.Contains(w.Tools["edit_file"].Choices, "reject_once")
 }
 
-// worksIn writes a turn in which the model uses relative paths. Nothing of it may happen in the folder other.
-func (w *writer) worksIn(c *convo, name, other, requirement string) {
-	w.prompt(c, w.name("P"))
-	first := reply{tool("read_file", object{"path": name + ".txt"})}
-	if w.works("write_file") && w.one(2) {
-		first = append(first, tool("write_file", object{"path": name + "new.txt", "content": "new\n"}))
+// editAfterNo writes two edits of one file. The user rejects the first and allows the second, which must not make the
+// first.
+func (w *writer) editAfterNo() {
+	c := w.inFirstMode()
+	name := w.name("nota") + "x.txt"
+	path := c.folder() + name
+	w.file(path, "vorher\nold word\nanother word\n")
+	for _, edit := range [][3]string{{"reject_once", "old word", "abgelehnt"}, {"allow_once", "another word", "neu"}} {
+		ask := w.name("ASK")
+		w.Add("permit hold about=%s", name)
+		w.prompt(c, w.name("P"))
+		step := tool("edit_file", object{"path": "$WORK/" + path, "old": edit[1], "new": edit[2]})
+		w.Turns = append(w.Turns, turnOf(reply{step}, w.last()))
+		w.Add("needs await permission session=%s about~%s as %s", c.name, name, ask)
+		w.Add("answer %s %s", ask, edit[0])
+		w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	}
-	w.Turns = append(w.Turns, turnOf(first, w.last()))
-	w.check(requirement, "stays-in-its-folder")
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+name)
-	w.Add("! exists %s", other+name+"new.txt")
+	w.covered("asked twice", "edit after a rejected one")
+	w.check("PERM-007", "makes-one-edit")
+	w.Add("exec sh -c %s", script.Quote("! grep -q abgelehnt "+path))
 	w.check("", "goes-on")
 }
 
-func (w *writer) canAddFolders() bool {
-	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
-}
-
-// extraFolder opens a session with an additional folder, and sometimes reopens the session. Then the model reads a file
-// in the additional folder.
-func (w *writer) extraFolder() {
-	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}
-	file := c.extra + "/" + w.name("nota") + "x.txt"
-	mark := w.name("beside") + "x"
-	w.file(c.dir+"/readme.txt", "In "+c.dir+".\n")
-	w.file(file, mark+"\n")
-	w.Add("session new %s %s %s", c.name, c.in(), c.beside())
-	w.convos = append(w.convos, c)
+// terminalRefused writes a turn with a command. The editor answers a request about its terminal with an error.
+func (w *writer) terminalRefused() {
+	c := w.inFirstMode()
+	method := pick(w.r, []string{"terminal/wait_for_exit", "terminal/output"})
+	w.Add("refuse %s", method)
+	w.prompt(c, w.name("P"))
+	run := tool("run_shell", object{"command": "echo " + w.name("nota") + "x"})
+	w.Turns = append(w.Turns, turnOf(reply{run}, w.last()))
+	w.ends(&turn{convo: c})
+	w.Add("refuse %s off", method)
+	w.covered("refused", method)
 	w.plainTurn(c)
-	w.between(c, keptFolder)
-	if w.ways("load", "resume") && w.one(2) {
-		w.reopen(c)
-	}
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{tool("read_file", object{"path": "$WORK/" + file})}, w.last()))
-	w.covered("new", "extra folder")
-	w.check("DIRS-010", "reads-beside")
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	w.modelSaw("", c, mark)
-	w.check("", "goes-on")
 }
 
-// readsBeside opens another session in the workspace and writes a turn in which the agent reads a file. That turn
-// stays open until the caller calls end.
-func (w *writer) readsBeside(path string) (end func()) {
-	t := &turn{convo: &convo{name: w.name("s"), servers: w.served()}}
-	w.Add("session new %s", t.name)
-	w.convos = append(w.convos, t.convo)
-	w.prompt(t.convo, w.name("P"))
-	reads := reply{tool("read_file", object{"path": path})}
-	w.Turns = append(w.Turns, turnOf(reads, reply{gate(t.hold(w)), w.says("text")}))
-	atGate(w, t)
-	w.covered("new", "cwd, beside a reader")
-	return func() {
-		w.Add("release %s", t.gate)
-		w.ends(t)
+// shellsApart runs a command that changes the environment of its shell in one session, and then one in another session
+// that shows the environment. Nothing of the first may be there.
+func (w *writer) shellsApart() {
+	mark := w.name("nota") + "x"
+	first, second := w.newConvo(), w.newConvo()
+	commands := []string{"export NOTA_APART=" + mark, "echo apart=$$NOTA_APART"}
+	for i, c := range []*convo{first, second} {
+		w.prompt(c, w.name("P"))
+		w.Turns = append(w.Turns, turnOf(reply{tool("run_shell", object{"command": commands[i]})}, w.last()))
+		w.ends(&turn{convo: c})
 	}
+	w.covered("several", "shells apart")
+	w.check("SESSION-020", "has-its-own-shell")
+	w.modelSaw("! ", second, "apart="+mark)
+	w.check("", "goes-on")
 }

@@ -21,8 +21,9 @@ type writer struct {
 	*Ability
 	*sweep.Builder
 	acts    *sweep.Acts[*writer]
-	at      *turn  // turn to which the current act belongs
-	named   string // latest name that the method name returned
+	at      *turn    // turn to which the current act belongs
+	links   []object // links of the prompts so far
+	named   string   // latest name that the method name returned
 	r       *rand.Rand
 	out     map[string]bool // features that this conversation lacks
 	left    []string        // parts that the key leaves out
@@ -157,15 +158,19 @@ func (w *writer) setUp() {
 	shapes, client := w.has("writes") && w.one(4), w.one(8)
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
-		"fs=none terminal=none"})
+		"fs=none", "fs=none terminal=none"})
+	around := w.one(8)
 	children := w.works("delegate") && w.one(2)
 	servers := w.servers()
-	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs"})
+	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs", oddIDs})
 	name := pick(w.r, []string{"canary", "canary", "canary-bird", "canary_bird_2"})
 	adds := pick(w.r, []string{"", "", "", "", "nulls", "metas"})
 	system := w.able("sessionCapabilities.systemPrompt") && w.has("settings") && w.one(2)
 	if w.without("s") {
 		return
+	}
+	if around {
+		w.project()
 	}
 	if adds != "" && w.has("writes") {
 		w.Add(adds)
@@ -177,17 +182,9 @@ func (w *writer) setUp() {
 		w.Add(ids)
 	}
 	if len(servers) == 2 {
-		w.another = strings.TrimSpace(servers[1])
+		w.another = strings.TrimPrefix(strings.TrimSpace(servers[1]), "odd-")
 	}
-	for _, s := range servers {
-		if name != "canary" && s != " http" && s != " " {
-			w.server, s = name, s+" name="+name
-		}
-		if s != " http" {
-			s += " env=apart"
-		}
-		w.Add("mcp canary" + s)
-	}
+	w.gives(servers, name)
 	if children {
 		w.Add("client subagents={}")
 	}
@@ -203,23 +200,56 @@ func (w *writer) setUp() {
 	}
 }
 
+// gives writes the lines that give the agent MCP servers, the first of them over stdio under the given name.
+func (w *writer) gives(servers []string, name string) {
+	for _, s := range servers {
+		if name != "canary" && !overHTTP(s) && s != " " {
+			w.server, s = name, s+" name="+name
+		}
+		if !overHTTP(s) {
+			s += " env=apart"
+		}
+		w.Add("mcp canary" + s)
+	}
+}
+
+// oddIDs is a line with request ids that are easily confused or changed: UUIDs in upper case, and numbers that are also
+// there as strings.
+const oddIDs = `ids list='"5F0C1E2A-9B7D-4C3E-A1F0-0123456789AB","5F0C1E2A-9B7D-4C3E-A1F0-0123456789AC",` +
+	`7,"7",8,"8","08",9,"9"'`
+
+// project makes the workspace a project of JavaScript, under version control.
+func (w *writer) project() {
+	w.file("package.json", "{\"name\": \"project\", \"private\": true}\n")
+	w.file(".git/HEAD", "ref: refs/heads/main\n")
+	w.file(".git/config", "[core]\n\trepositoryformatversion = 0\n")
+	w.file(".git/objects/info/packs", "\n")
+	w.file(".git/refs/heads/.keep", "")
+	w.covered("new", "project")
+}
+
 // servers draws the MCP servers of the conversation: none, one or two. Each element is the end of a script line.
 func (w *writer) servers() []string {
-	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " ", " http"})
+	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " chatty", " ", " http",
+		" odd-http"})
 	some, second, twin := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2), w.one(2)
-	over := strings.TrimSpace(how)
+	also := pick(w.r, []string{" http", " odd-http"})
+	bare := how == " " || overHTTP(how)
 	switch http := w.able("mcpCapabilities.http"); {
 	case !some:
 		return nil
-	case !http && (over == "" || over == "http"):
+	case !http && bare:
 		return []string{" stdio"}
-	case second && over == "stdio" && (twin || !http):
+	case second && how == " stdio" && (twin || !http):
 		return []string{how, " twin"}
-	case http && second && over != "" && over != "http":
-		return []string{how, " http"}
+	case http && second && !bare:
+		return []string{how, also}
 	}
 	return []string{how}
 }
+
+// overHTTP reports whether the end of a script line with an MCP server names a server over HTTP.
+func overHTTP(server string) bool { return strings.HasSuffix(server, "http") }
 
 // setUpAll writes a set-up with everything that an episode may need.
 func (w *writer) setUpAll() {

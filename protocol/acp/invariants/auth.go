@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"slices"
+
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -42,9 +44,9 @@ func authCode(w *watch) {
 		if c.authed {
 			w.Saw("after-authenticate")
 		}
-		if c.loggedOut && c.demanded && ev.verb == newSession {
+		if c.loggedOut && c.demanded && slices.Contains([]verb{newSession, loadSession, resumeSession}, ev.verb) {
 			w.judge("after-logout", ev.succeeded(), ev, "", []int{ev.Ref},
-				"The agent demands authentication, but created a session after logout.")
+				"The agent demands authentication, but %s succeeded after logout.", ev.Method)
 		}
 		if !ev.err.Exists() {
 			return

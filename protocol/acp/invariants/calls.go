@@ -11,6 +11,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/hearing"
+	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -59,6 +60,41 @@ func modelCalls(w *watch) {
 		if x := c.turns[ev.turn]; x != nil {
 			c.ends(ev, x)
 		}
+	})
+	if !w.version.states {
+		emptiedCalls(w)
+	}
+}
+
+// emptiedCalls checks that the last update of a call does not take away the content that an earlier one showed.
+func emptiedCalls(w *watch) {
+	type shown struct{ full, empty int } // Seq of the last update with content, and of one that removes it
+	turns := map[*turn]map[string]*shown{}
+	w.inTurn(func(ev *event, t *turn) {
+		list := ev.update.Get("content")
+		if list.Kind() != wire.Array {
+			return
+		}
+		if turns[t] == nil {
+			rules.Remember(turns, rememberedRequests, t, map[string]*shown{})
+		}
+		if turns[t] == nil || len(turns[t]) >= rememberedTools {
+			return
+		}
+		s := rules.Entry(turns[t], ev.update.Get("toolCallId").Str())
+		if list.Len() > 0 {
+			*s = shown{full: ev.Seq}
+		} else {
+			s.empty = ev.Seq
+		}
+	}, toolCall, toolUpdate)
+	w.onEnd(func(ev *event) {
+		for _, id := range slices.Sorted(maps.Keys(turns[ev.turn])) {
+			s := turns[ev.turn][id]
+			w.judge("emptied", s.full > 0 && s.empty > 0, ev, id, []int{s.full, s.empty},
+				"The last update of tool call %q removes the content that an earlier update showed.", id)
+		}
+		delete(turns, ev.turn)
 	})
 }
 

@@ -23,7 +23,8 @@ import (
 func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{}, given: map[string][]*given{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
-		before: map[string]int{}, vague: map[string]bool{}, gates: of.version.gates("ContentBlock")}
+		before: map[string]int{}, vague: map[string]bool{}, gates: of.version.gates("ContentBlock"),
+		results: map[string]map[string]string{}}
 	w.On(w.prompted, asked(prompt))
 	w.On(w.restored, setUps(asked)...)
 	w.onEnd(w.ended)
@@ -35,15 +36,16 @@ func modelContext(of *watch) {
 
 type contextWatch struct {
 	*watch
-	open      map[int]*given       // prompts of open turns, by Seq of the prompt
-	past      map[string][]*spoken // earlier messages that the model must get, by session, over all connections
-	given     map[string][]*given  // earlier prompts with attachments, by session
-	cancelled map[string][]*spoken // prompts of cancelled turns that had reached the model, by session
-	spoken    map[string][]string  // texts of all prompts, by session
-	called    map[string]callSet   // earlier tool calls that the model must get, by session
-	before    map[string]int       // number of those calls before the session was restored
-	vague     map[string]bool      // sessions whose history may be shortened or partly unknown
-	gates     map[string]string    // required agent capability, by type of content block
+	open      map[int]*given               // prompts of open turns, by Seq of the prompt
+	past      map[string][]*spoken         // earlier messages that the model must get, by session, over all connections
+	given     map[string][]*given          // earlier prompts with attachments, by session
+	cancelled map[string][]*spoken         // prompts of cancelled turns that had reached the model, by session
+	spoken    map[string][]string          // texts of all prompts, by session
+	called    map[string]callSet           // earlier tool calls that the model must get, by session
+	before    map[string]int               // number of those calls before the session was restored
+	vague     map[string]bool              // sessions whose history may be shortened or partly unknown
+	gates     map[string]string            // required agent capability, by type of content block
+	results   map[string]map[string]string // results of tool calls in model requests, by session and call
 	bytes     int
 }
 
@@ -67,6 +69,9 @@ type givenBlock struct {
 	needles []string // texts that identify the block; one of them is enough
 	reached bool
 	escaped bool // it reached the model only with entities for some characters
+	// told says that an earlier prompt had the same block. stale says that the latest model request of the turn has it
+	// only before the model's latest reply to an earlier prompt.
+	told, stale bool
 }
 
 // prompted remembers a prompt.
@@ -85,7 +90,60 @@ func (w *contextWatch) prompted(ev *event) {
 		w.add(g, ev.conn, b)
 	}
 	g.apart()
+	for i := range g.blocks {
+		b := &g.blocks[i]
+		b.told = slices.ContainsFunc(w.given[ev.Session], func(before *given) bool { return before.has(b) })
+	}
 	w.open[ev.Seq] = g
+}
+
+// has reports whether a prompt has a block like b that reached the model.
+func (g *given) has(b *givenBlock) bool {
+	return slices.ContainsFunc(g.blocks, func(x givenBlock) bool {
+		return x.reached && x.point == b.point && !x.media() && x.needles[0] == b.needles[0]
+	})
+}
+
+// repeats records which blocks that an earlier prompt had are missing behind the model's latest reply.
+func (w *contextWatch) repeats(g *given, s *session, a fakellm.Asked, all string) {
+	past := w.past[s.id]
+	if a.Partial || w.vague[s.id] || w.version.states || len(past) == 0 || past[len(past)-1].topic != agentChunk {
+		return // version 2 does not say which reply ends a turn
+	}
+	text := past[len(past)-1].text.String()
+	at := strings.LastIndex(all, text)
+	if at < 0 || len(text) < tellsApart {
+		return
+	}
+	for i := range g.blocks {
+		if b := &g.blocks[i]; b.told {
+			b.stale = b.in(all[at+len(text):], "") < 0
+		}
+	}
+}
+
+// keepsResults checks that a model request has the results of earlier calls as the request before had them. A model
+// server may use an id for several calls. An agent may shorten long results.
+func (w *contextWatch) keepsResults(ev *event, s *session, a fakellm.Asked) {
+	if a.Partial || w.vague[s.id] {
+		return
+	}
+	if w.results[s.id] == nil {
+		rules.Remember(w.results, rememberedSessions, s.id, map[string]string{})
+	}
+	known, nth := w.results[s.id], map[string]int{}
+	for _, p := range a.Conversation() {
+		if p.Who != "result" || p.Call == "" || len(p.Text) > wholeText {
+			continue
+		}
+		nth[p.Call]++
+		key, text := fmt.Sprint(p.Call, " ", nth[p.Call]), bare(p.Text)
+		before, found := known[key]
+		w.judge("result", found && before != text && before != "", ev, s.id, nil,
+			"The model request has the result %q of tool call %s, but the request before had %q (without white space).",
+			clip(text), p.Call, clip(before))
+		rules.Remember(known, rememberedTools, key, text)
+	}
 }
 
 // wholeText is how many bytes an embedded text may have that every agent has to pass on whole. An agent may shorten a
@@ -216,6 +274,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	}
 	g.asked = true
 	g.latest = ev.number()
+	w.repeats(g, s, a, all.String())
+	w.keepsResults(ev, s, a)
 	former := g.said.String()
 	g.said.Reset()
 	if a.Partial || w.vague[s.id] || t.command() {
@@ -407,6 +467,9 @@ func (w *contextWatch) ended(ev *event) {
 	for _, b := range g.blocks {
 		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
 			"No model request of the turn contains %s of the prompt: %q.", b.what, clip(b.needles[0]))
+		w.judge("again", b.reached && b.stale, ev, fmt.Sprint(g.seq), []int{g.seq},
+			"The model requests of the turn have %s of the prompt only where an earlier prompt had it: %q.", b.what,
+			clip(b.needles[0]))
 		w.judge("escaped", b.escaped, ev, fmt.Sprint(g.seq), []int{g.seq},
 			"The model gets %s of the prompt with entities such as &lt; for its characters: %q.", b.what, clip(b.needles[0]))
 	}

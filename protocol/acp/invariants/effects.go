@@ -363,10 +363,14 @@ func (x *effectWatch) outcome(ev *event, a *wanted, name string, calls []int, is
 
 // after returns the content that a file with content c should have after the call.
 func (c content) after(call wish) content {
-	text := call.args["content"]
+	text, isText := call.args["content"]
 	switch call.tool {
 	case "delete_file":
 		return content{known: true}
+	case "write_file":
+		if !isText {
+			return content{is: unknown}
+		}
 	case "edit_file":
 		old := call.args["old"]
 		if !c.known || old == "" || strings.Count(c.text, old) != 1 {

@@ -2,6 +2,8 @@ package invariants
 
 import (
 	"hash/maphash"
+	"maps"
+	"slices"
 
 	"github.com/acp-test/acp-test/rules"
 )
@@ -46,11 +48,32 @@ func loadWindow(w *watch) {
 				"%s came after the response to session/load and before the next prompt.", describe(ev))
 		}
 	}, append(messages(), toolCall)...)
+	strayHistory(w)
 	w.inSession(func(ev *event, s *session) {
 		if s.window != nil && s.replaying() && len(s.open) == 0 {
 			w.find("request", ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
 		}
 	}, agentRequests()...)
+}
+
+// strayHistory checks that during a load, messages of the user come only in the session that is loaded, or in others
+// that are loaded or work.
+func strayHistory(w *watch) {
+	loads := map[*conn]map[int]bool{} // Seq of the open loads
+	w.On(func(ev *event) {
+		if loads[ev.conn] == nil {
+			loads[ev.conn] = map[int]bool{}
+		}
+		loads[ev.conn][ev.Seq] = true
+	}, asked(loadSession))
+	w.On(func(ev *event) { delete(loads[ev.conn], ev.Ref) }, answered(loadSession))
+	w.inSession(func(ev *event, s *session) {
+		if len(loads[ev.conn]) > 0 {
+			w.judge("elsewhere", s.window == nil && len(s.open) == 0 && !s.replaying(), ev, "",
+				slices.Sorted(maps.Keys(loads[ev.conn])), "A message of the user came in session %s, while another "+
+					"session was loaded.", s.id)
+		}
+	}, userChunk)
 }
 
 // eachReplay follows the loads of sessions. It calls hear for each content update during a load, and over when a load

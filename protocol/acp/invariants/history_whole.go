@@ -66,7 +66,7 @@ func loadWhole(w *watch) {
 	}, func(r *replayed, ev *event) {
 		// LOAD-WINDOW reports a replay without content of the agent.
 		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
-			w.compare(k, r, ev, model.String())
+			w.compare(k, r, ev, model.String(), talks)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func (r *replayed) hear(ev *event) {
 }
 
 // compare checks that a replay has everything that was said and done in the session before.
-func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
+func (w *watch) compare(k *talk, r *replayed, ev *event, model string, talks map[string]*talk) {
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
@@ -156,6 +156,7 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string) {
 		}
 	}
 	w.compareAsks(k, r, ev)
+	w.compareOwn(k, r, ev, talks)
 	w.compareGiven(k, r, ev)
 	w.compareCalls(k, r, ev)
 }
@@ -167,6 +168,33 @@ func (w *watch) compareAsks(k *talk, r *replayed, ev *event) {
 		w.judge("split", k.whole && k.asks > 0 && len(r.asks) > k.asks, ev, "", []int{ev.request.seq},
 			"%s replayed %d messages of the user. The number of prompts in the session is %d.", ev.Method, len(r.asks), k.asks)
 	}
+}
+
+// compareOwn checks that a replay shows no other texts of the user than the texts of the session's prompts. Only the
+// transcript of a whole session without attachments shows which texts these are.
+func (w *watch) compareOwn(k *talk, r *replayed, ev *event, talks map[string]*talk) {
+	if !k.whole || k.unclear || k.asks == 0 || r.user.Len() >= 8*rememberedText {
+		return
+	}
+	rest := r.user.String()
+	for _, text := range longestFirst(k.texts) {
+		rest = strings.ReplaceAll(rest, text, "\x00")
+	}
+	for _, id := range slices.Sorted(maps.Keys(talks)) {
+		for _, text := range talks[id].texts {
+			w.judge("foreign", talks[id] != k && len(text) >= 2*tellsApart && strings.Contains(rest, text), ev, id,
+				[]int{ev.request.seq}, "%s replayed a prompt of session %s: %q (without white space).", ev.Method, id, clip(text))
+		}
+	}
+	if rest = strings.Trim(rest, "\x00"); !w.version.states {
+		w.judge("more", !k.media && len(rest) >= tellsApart, ev, "", []int{ev.request.seq},
+			"%s replayed a text of the user that no prompt of the session has: %q (without white space).", ev.Method, clip(rest))
+	}
+}
+
+// longestFirst returns texts in the order of their length, the longest first.
+func longestFirst(texts []string) []string {
+	return slices.SortedStableFunc(slices.Values(texts), func(a, b string) int { return len(b) - len(a) })
 }
 
 // compareGiven checks that a replay shows the user's attachments. LOAD-WINDOW reports a replay without prompts.
@@ -268,6 +296,10 @@ type talk struct {
 	// whole says that this transcript has the session from its beginning. asks is the number of its prompts.
 	whole bool
 	asks  int
+	// texts has the texts of all prompts. unclear says that the transcript does not show all of them, and media that some
+	// prompt had other blocks, which a replay may show as text.
+	texts          []string
+	unclear, media bool
 }
 
 // attached is an attachment of a prompt. Each of its needles is enough to recognize it.
@@ -290,14 +322,22 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 		k.asks++
 	}
 	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
+		if k != nil {
+			k.unclear = true
+		}
 		return
 	}
 	k.bytes += len(ev.Raw)
 	for block := range ev.params.Get("prompt").Items() { // a replay may turn attachments into text
 		if block.Get("type").Is("text") {
-			k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, bare(block.Get("text").Str())))
+			text := bare(block.Get("text").Str())
+			k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, text))
+			if k.texts = append(k.texts, text); text == "" {
+				k.texts = k.texts[:len(k.texts)-1]
+			}
 			continue
 		}
+		k.media = true
 		a := attached{seq: ev.Seq}
 		switch kind := block.Get("type").Str(); {
 		case kind == "resource_link":

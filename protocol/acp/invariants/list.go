@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ func listSane(w *watch) {
 	chains := map[*conn]*chain{}
 	if !w.version.states {
 		listRenews(w)
+		listRefused(w)
 	}
 	w.On(func(*event) {
 		for _, ch := range chains {
@@ -62,6 +64,50 @@ func listSane(w *watch) {
 			}
 			rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
 		}
+	}, answered(listSessions))
+}
+
+// invalidParams is the error code with which an agent refuses a request that is not valid.
+const invalidParams = -32602
+
+// listRefused checks that a session that the agent has refused to create does not appear in the next list. It needs an
+// earlier complete list of the same connection.
+func listRefused(w *watch) {
+	type catalogue struct {
+		known   map[string]bool // ids of sessions that were listed or opened
+		refused int             // Seq of the refusal since the last list; 0 for none
+	}
+	all := map[*conn]*catalogue{}
+	w.On(func(ev *event) {
+		switch c := all[ev.conn]; {
+		case c == nil:
+		case ev.succeeded():
+			c.known[cmp.Or(ev.result.Get("sessionId").Str(), ev.Session)] = true
+		case ev.verb == newSession && ev.code() == invalidParams:
+			c.refused = ev.Seq
+		}
+	}, setUps(answered)...)
+	w.On(func(ev *event) {
+		if !ev.succeeded() || ev.request.cwd != "" || ev.request.cursor != "" || ev.result.Get("nextCursor").Exists() {
+			delete(all, ev.conn)
+			return
+		}
+		c := all[ev.conn]
+		if c == nil {
+			c = &catalogue{known: map[string]bool{}}
+			all[ev.conn] = c
+			c.refused = -1
+		}
+		for item := range ev.result.Get("sessions").Items() {
+			id := item.Get("sessionId").Str()
+			if c.refused > 0 {
+				w.judge("refused", !c.known[id], ev, id, []int{c.refused},
+					"The list has session %q, which nobody opened. The list before did not have it, and the agent has refused "+
+						"session/new since.", id)
+			}
+			rules.Remember(c.known, rememberedRequests, id, true)
+		}
+		c.refused = 0
 	}, answered(listSessions))
 }
 

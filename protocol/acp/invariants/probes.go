@@ -117,6 +117,7 @@ func promptAccepted(w *watch) {
 			clear(strongest) // the error may come from the model's failure, whichever turn it hit
 		}
 	}, modelEvent)
+	reach := newReach(w)
 	// A session that is being closed or deleted may be gone when the agent handles its prompt.
 	w.On(func(ev *event) { delete(strongest, ev.session) }, asked(closeSession), asked(deleteSession))
 	w.inSession(func(ev *event, s *session) {
@@ -133,7 +134,7 @@ func promptAccepted(w *watch) {
 			allowed = allowed && p.Severity > schema.Lossy
 		})
 		if blocks.Len() > 0 && allowed && !isCommand(ev.params) && !badKey(ev.params) {
-			strongest[s] = kinds[rarest]
+			strongest[s], reach.before[s] = kinds[rarest], reach.requests
 		}
 	}, asked(prompt))
 	w.On(func(ev *event) {
@@ -143,9 +144,49 @@ func promptAccepted(w *watch) {
 			return
 		}
 		delete(strongest, s)
+		reach.judge(w, ev, kind)
 		w.judge(strings.ReplaceAll(kind, "_", "-"), ev.code() == -32602, ev, "", []int{ev.Ref},
 			"The agent refused a valid prompt with %s: -32602 %q.", kind, ev.err.Get("message").Str())
 	}, answered(prompt))
+}
+
+// reach follows which turns reach the model.
+type reach struct {
+	requests int              // number of model requests
+	before   map[*session]int // that number at the session's last prompt
+	worked   map[*conn]bool   // a turn of the connection has reached the model and ended well
+	served   map[*conn]bool   // some session of the connection has MCP servers, which may be the reason for a failure
+}
+
+func newReach(w *watch) *reach {
+	r := &reach{before: map[*session]int{}, worked: map[*conn]bool{}, served: map[*conn]bool{}}
+	w.On(func(ev *event) {
+		if ev.Kind == transcript.ModelRequest {
+			r.requests++
+		}
+	}, modelEvent)
+	w.On(func(ev *event) {
+		r.served[ev.conn] = r.served[ev.conn] || ev.params.Get("mcpServers").Len() > 0
+	}, setUps(asked)...)
+	return r
+}
+
+// judge takes the answer to a prompt whose rarest content is of the given kind.
+func (r *reach) judge(w *watch, ev *event, kind string) {
+	if r.failed(ev) && !w.version.states && (kind == "resource_link" || kind == "resource") {
+		w.find("failed", ev, "", []int{ev.Ref},
+			"The agent answered a prompt whose rarest content is %s with an internal error, %q, before it asked the model.",
+			kind, ev.err.Get("message").Str())
+	}
+}
+
+// failed takes the answer to a prompt. It reports whether the turn failed for a reason of the agent's own before any
+// model request.
+func (r *reach) failed(ev *event) bool {
+	reached := r.requests > r.before[ev.session]
+	r.worked[ev.conn] = r.worked[ev.conn] || ev.stop == "end_turn" && reached
+	return !reached && ev.code() == -32603 && r.worked[ev.conn] && !r.served[ev.conn] && ev.turn.cancel == nil &&
+		!ev.turn.disturbed
 }
 
 // takenByAll reports whether every agent must accept all blocks of a prompt.

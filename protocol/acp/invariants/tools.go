@@ -119,9 +119,9 @@ func toolResend(w *watch) {
 		t, input := ev.tool, inputOf(ev.update)
 		switch {
 		case t == nil || t.by != byCall || blurred(ev):
-		case t.status.final() && t.turn != ev.turn && t.input != 0 && input != 0 && input != t.input:
-			w.find("another", ev, t.id, []int{t.first}, "A tool_call with other input has the id %q of a tool call of an "+
-				"earlier turn.", t.id)
+		case t.status.final() && t.input != 0 && input != 0 && input != t.input:
+			w.find("another", ev, t.id, []int{t.first}, "A tool_call with other input has the id %q of a tool call that had %s.",
+				t.id, ending(t.status))
 		case t.status.final():
 			w.find("ended", ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
 				ending(t.status))

@@ -36,6 +36,9 @@ type mcpServers struct {
 	own     []mockclient.MCPServer
 }
 
+// oddHTTP is the kind of canary over HTTP whose address and answers are unusual.
+const oddHTTP = "odd-http"
+
 // canaryName is the default name of the canary.
 const canaryName = "canary"
 
@@ -143,42 +146,54 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if len(l.Rest) > 1 {
 		kind = l.Rest[1].Raw()
 	}
-	as, stdio := map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
-		"stubborn": canary.Stubborn, "paged": canary.Paged, "twin": ""}[kind]
+	as, stdio := overStdio[kind]
 	if name.Raw() != "" && !stdio {
 		return l.Usage(name.Column, "only a canary over stdio takes a name")
 	}
 	if apart.Raw() != "" && (!stdio || apart.Raw() != "apart") {
 		return l.Usage(apart.Column, "env= takes apart, for a canary over stdio")
 	}
-	if !stdio && kind != "http" {
+	if !stdio && kind != "http" && kind != oddHTTP {
 		return l.Usage(l.Rest[1].Column, "%q is not a kind of canary", kind)
 	}
+	if !stdio {
+		return startHTTP(kind == oddHTTP)
+	}
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if b.Self() == "" {
+			return l.Fault(fmt.Errorf("the stdio canary is this program, but the engine does not know its path"))
+		}
+		c := of(b)
+		c.change(func() {
+			if c.mcp.name, c.mcp.apart = name.Raw(), apart.Raw() != ""; kind == "twin" {
+				c.mcp.twin, c.mcp.twinLog = true, twinLog(b)
+				return
+			}
+			c.mcp.stdio, c.mcp.as, c.mcp.log = true, as, canaryLog(b)
+		})
+		return nil
+	}
+}
+
+// overStdio has the kinds of canaries over stdio, with the variable that selects each.
+var overStdio = map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
+	"stubborn": canary.Stubborn, "paged": canary.Paged, "chatty": canary.Chatty, "twin": ""}
+
+// startHTTP returns a step that starts the canary over HTTP, unless it runs already.
+func startHTTP(odd bool) scenarios.Step {
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
-		if stdio {
-			if b.Self() == "" {
-				return l.Fault(fmt.Errorf("the stdio canary is this program, but the engine does not know its path"))
-			}
-			c.change(func() {
-				if c.mcp.name, c.mcp.apart = name.Raw(), apart.Raw() != ""; kind == "twin" {
-					c.mcp.twin, c.mcp.twinLog = true, twinLog(b)
-					return
-				}
-				c.mcp.stdio, c.mcp.as, c.mcp.log = true, as, canaryLog(b)
-			})
+		if c.servers().http != nil {
 			return nil
 		}
-		if c.servers().http == nil {
-			server, err := canary.Start(token(b))
-			if err != nil {
-				return fmt.Errorf("starting the canary: %w", err)
-			}
-			c.change(func() { c.mcp.http = server })
-			if b.Isolated() && b.Agent() != nil {
-				return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if mcp canary " +
-					"comes before the agent's start"}
-			}
+		server, err := canary.Start(token(b), odd)
+		if err != nil {
+			return fmt.Errorf("starting the canary: %w", err)
+		}
+		c.change(func() { c.mcp.http = server })
+		if b.Isolated() && b.Agent() != nil {
+			return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if mcp canary " +
+				"comes before the agent's start"}
 		}
 		return nil
 	}

@@ -84,7 +84,13 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 	}
 	var changes []change
 	l.Need(0, "a capability")
-	for _, w := range l.Rest {
+	given := l.Rest
+	next := given[0].Is("next")
+	if next {
+		l.Need(1, "a capability")
+		given = given[1:]
+	}
+	for _, w := range given {
 		key, _, value, ok := w.Cut("=")
 		text, literal := value.Literal()
 		if !ok || !literal {
@@ -99,10 +105,11 @@ func compileClient(l *scenarios.Line) scenarios.Step {
 		changes = append(changes, change{key, v})
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
-		if b.Ready() {
+		if b.Ready() && !next {
 			return l.Fault(fmt.Errorf("capabilities must be set before the agent is initialized"))
 		}
 		of(b).change(func() {
+			of(b).offers = of(b).offers.Clone() // the agent that runs was told others
 			for _, c := range changes {
 				of(b).offers.Set(c.path, c.value)
 			}

@@ -1,0 +1,116 @@
+package grammar
+
+// ownFolder writes a turn in a session that has its own folder. The model names a file relative to that folder, and
+// the workspace has another file of that name.
+func (w *writer) ownFolder() {
+	kind := pick(w.r, []string{"dir", "it's a dir ", "a#b %20 "})
+	dir, odd := w.name(kind), kind != "dir"
+	c := &convo{name: w.name("s"), dir: dir, servers: w.served()}
+	name := w.twoFiles(dir, "")
+	w.Add("session new %s %s", c.name, c.in())
+	w.convos = append(w.convos, c)
+	w.covered("new", "cwd")
+	if !odd {
+		w.between(c, keptFolder)
+	}
+	if w.has("several") && w.Together && len(w.convos) < most && w.one(2) {
+		defer w.readsBeside(name + ".txt")()
+	}
+	w.worksIn(c, name, "", "SESSION-007")
+	c.gone = odd // the lines of other turns do not quote their folder
+}
+
+// moves reopens a session in another folder. An agent may refuse this, and otherwise the session works in that folder.
+func (w *writer) moves(c *convo) {
+	how := pick(w.r, []string{"load", "resume"})
+	if !w.ways(how) {
+		how = map[string]string{"load": "resume", "resume": "load"}[how]
+	}
+	old, dir, l := c.folder(), w.name("dir"), w.name("L")
+	name := w.twoFiles(dir, old)
+	w.Add("session %s %s cwd=%s wait=no as %s", how, c.name, dir, l)
+	w.Add("await response %s", l)
+	w.Add("needs saw response %s result?", l)
+	c.gone, c.dir, c.servers, c.moved = false, dir, w.served(), true
+	w.covered(how, otherFolder)
+	w.worksIn(c, name, old, map[string]string{"load": "LOAD-015"}[how])
+}
+
+// otherFolder names the setting of a session that is reopened in another folder.
+const otherFolder = "another folder"
+
+// twoFiles writes two files of one name into a folder and into another one, which has a slash behind it. The result is
+// that name without its end ".txt".
+func (w *writer) twoFiles(dir, other string) (name string) {
+	name = w.name("nota") + "x"
+	w.file(dir+"/"+name+".txt", "inside\n")
+	w.file(other+name+".txt", "out-of-place-"+name+"\n")
+	return name
+}
+
+// worksIn writes a turn in which the model uses relative paths. Nothing of it may happen in the folder other.
+func (w *writer) worksIn(c *convo, name, other, requirement string) {
+	w.prompt(c, w.name("P"))
+	first := reply{tool("read_file", object{"path": name + ".txt"})}
+	if w.works("write_file") && w.one(2) {
+		first = append(first, tool("write_file", object{"path": name + "new.txt", "content": "new\n"}))
+	}
+	if other == "" && w.works("run_shell") && w.asked["run_shell"] == "" && w.one(2) {
+		first = append(first, tool("run_shell", object{"command": "cat " + name + ".txt"}))
+	}
+	w.Turns = append(w.Turns, turnOf(first, w.last()))
+	w.check(requirement, "stays-in-its-folder")
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.Add("! saw model request session=%s raw~%s", c.name, "out-of-place-"+name)
+	w.Add("! exists %s", other+name+"new.txt")
+	w.check("", "goes-on")
+}
+
+func (w *writer) canAddFolders() bool {
+	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
+}
+
+// extraFolder opens a session with an additional folder, and sometimes reopens the session. Then the model reads a file
+// in the additional folder.
+func (w *writer) extraFolder() {
+	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}
+	file := c.extra + "/" + w.name("nota") + "x.txt"
+	mark := w.name("beside") + "x"
+	w.file(c.dir+"/readme.txt", "In "+c.dir+".\n")
+	w.file(file, mark+"\n")
+	w.file(c.extra+"/readme.txt", "In "+c.extra+".\n")
+	w.Add("session new %s %s %s", c.name, c.in(), c.beside())
+	w.convos = append(w.convos, c)
+	w.plainTurn(c)
+	w.between(c, keptFolder)
+	if w.ways("load", "resume") && w.one(2) {
+		w.reopen(c)
+	}
+	w.prompt(c, w.name("P"))
+	reads := reply{tool("read_file", object{"path": "$WORK/" + file}), tool("read_file", object{"path": "readme.txt"})}
+	w.Turns = append(w.Turns, turnOf(reads, w.last()))
+	w.covered("new", "extra folder")
+	w.check("DIRS-010", "reads-beside")
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.modelSaw("", c, mark)
+	w.check("SESSION-007", "stays-in-its-folder")
+	w.modelSaw("! ", c, "In "+c.extra+`\.`)
+	w.check("", "goes-on")
+}
+
+// readsBeside opens another session in the workspace and writes a turn in which the agent reads a file. That turn
+// stays open until the caller calls end.
+func (w *writer) readsBeside(path string) (end func()) {
+	t := &turn{convo: &convo{name: w.name("s"), servers: w.served()}}
+	w.Add("session new %s", t.name)
+	w.convos = append(w.convos, t.convo)
+	w.prompt(t.convo, w.name("P"))
+	reads := reply{tool("read_file", object{"path": path})}
+	w.Turns = append(w.Turns, turnOf(reads, reply{gate(t.hold(w)), w.says("text")}))
+	atGate(w, t)
+	w.covered("new", "cwd, beside a reader")
+	return func() {
+		w.Add("release %s", t.gate)
+		w.ends(t)
+	}
+}
