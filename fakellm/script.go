@@ -162,8 +162,8 @@ type Step struct {
 // Stop is the reason why the model stopped.
 type Stop string
 
-// The reasons to stop. StopAuto means StopTool after a tool call, and StopEnd otherwise. StopSequence is a word at which
-// the client lets the model stop; most APIs do not tell it from StopEnd.
+// The reasons to stop. StopAuto means StopTool after a tool call, and StopEnd otherwise. StopSequence is a word at
+// which the client lets the model stop; most APIs do not tell it from StopEnd.
 const (
 	StopAuto    Stop = ""
 	StopEnd     Stop = "end"

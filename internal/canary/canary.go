@@ -41,8 +41,8 @@ const Rest = "canary_rest"
 // Arguments for which Tool behaves differently. Crash ends a stdio server at once. Hang makes the call wait until it
 // is cancelled or the connection ends. Fail makes the tool report a failure. Silent makes its result empty. Picture
 // adds an image after the text. If the text begins with Late, the call takes a second, even if it is cancelled. If it
-// begins with Verses, the result has two texts. Wrong makes the server answer with an error of JSON-RPC. Files adds an embedded text and a link after the text. Steps reports
-// progress in two steps, and then makes the result empty.
+// begins with Verses, the result has two texts. Wrong makes the server answer with an error of JSON-RPC. Files adds an
+// embedded text and a link after the text. Steps reports progress in two steps, and then makes the result empty.
 const (
 	Crash   = "crash"
 	Hang    = "hang"

@@ -227,7 +227,16 @@ func main() {
 				m.close()
 			}
 		default: // some server does not answer
-			started.Range(func(m, _ any) bool { m.(*mcpServer).close(); return true })
+			var closed sync.WaitGroup
+			started.Range(func(m, _ any) bool {
+				closed.Add(1)
+				go func() {
+					defer closed.Done()
+					m.(*mcpServer).close()
+				}()
+				return true
+			})
+			closed.Wait()
 		}
 	}
 	g.mu.Unlock()

@@ -27,6 +27,9 @@ type Ability struct {
 	// Asks is an element of Modes in which the agent asks for permission. It is "" if the agent asks in Mode or in no
 	// mode.
 	Asks string
+	// Commands lists the slash commands that the agent carries out without the model.
+	Commands []string
+	commands []string // names of the slash commands that the agent offers
 	// Tools has the results of the neutral tools that calibration tried, by name.
 	Tools map[string]Tool
 	// Streams says that the agent shows text while the model's reply is unfinished. Pieces is how many updates the
@@ -141,6 +144,9 @@ func (a *Ability) String() string {
 	add("The agent can open, list or leave sessions by: new, %s.", listed(ways))
 	if a.Mode != "" {
 		add("Sessions begin in mode %s; others are %s.", a.Mode, listed(a.Modes))
+	}
+	if len(a.Commands) > 0 {
+		add("It carries out by itself: /%s.", strings.Join(a.Commands, ", /"))
 	}
 	if a.Login != "" {
 		add("The login is %s.", a.Login)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/scenarios/script"
 )
 
 // interlude is something that happens between two turns of a session. It must not change what the session keeps, such
@@ -105,6 +106,43 @@ func (w *writer) keptPairs(add func(a, b string)) {
 			}
 		}
 	}
+}
+
+func (w *writer) canCommand() bool { return w.has("asides") && len(w.Commands) > 0 }
+
+// command writes a prompt with a slash command that the agent carries out without the model, in a session of its own.
+// The session may have been reopened. Another session must keep what it has.
+func (w *writer) command() {
+	other := w.solidConvo()
+	told, name := other.told, pick(w.r, w.Commands)
+	c := &convo{name: w.name("s"), servers: w.served()}
+	w.Add("session new %s", c.name)
+	w.plainTurn(c)
+	if w.ways("close") && w.ways("load") && w.one(2) {
+		w.Add("session close %s", c.name)
+		w.reopen(c)
+		w.covered("command", "after a load")
+	}
+	var more script.Word
+	if w.has("media") && w.one(3) {
+		link := object{"type": "resource_link", "uri": "https://docs.example.test/" + w.name("page"), "name": w.named}
+		more = script.Option("blocks", script.Quote(marshal([]object{link})))
+		w.covered("command", "beside a link")
+	}
+	w.check("CMD-003", "runs-the-command")
+	w.Add("prompt %s %s %s as %s", c.name, script.Quote("/"+name), more, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(w.last())) // for an agent that asks the model nevertheless
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+`"`))
+	w.check("", "goes-on")
+	w.covered("command", name)
+	if !other.gone {
+		w.plainTurn(other)
+		w.check("SESSION-020", "keeps-its-history")
+		w.modelSaw("", other, told)
+		w.check("", "goes-on")
+	}
+	c.gone = true // it is not known what the command has changed
 }
 
 // turnEndsIn writes a turn in which the model gives one reply.

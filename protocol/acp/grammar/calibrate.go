@@ -150,8 +150,40 @@ func (a *Ability) modeProbes() map[string]sweep.Archive {
 	return out
 }
 
-// modeProbe is the prefix of the names of mode probes.
-const modeProbe = "mode-"
+// modeProbe and commandProbe are the prefixes of the names of mode probes and command probes.
+const (
+	modeProbe    = "mode-"
+	commandProbe = "command-"
+)
+
+// mostCommands is how many of the agent's commands calibration tries.
+const mostCommands = 3
+
+// commandProbes returns scenarios that use the agent's slash commands, one command each.
+func (a *Ability) commandProbes() map[string]sweep.Archive {
+	out := map[string]sweep.Archive{}
+	for _, name := range a.commands[:min(len(a.commands), mostCommands)] {
+		w := newProbe("A command.")
+		w.Add("session new s")
+		for _, text := range []string{"before", "/" + name} {
+			w.Add("prompt s %s", script.Quote(text))
+			w.Turns = append(w.Turns, turnOf(reply{fakellm.Text("Done with " + name + ".")}))
+			w.Add("await turn any|error within=20s")
+		}
+		out[commandProbe+name] = w.archive()
+	}
+	return out
+}
+
+// learnsCommand adds a command to Commands if the agent carried it out without the model.
+func (a *Ability) learnsCommand(name string, p *asked) {
+	if p.text != "/"+name || p.ending() != "end_turn" {
+		return
+	}
+	if !slices.ContainsFunc(p.entries, func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest }) {
+		a.Commands = append(a.Commands, name)
+	}
+}
 
 // Learn returns the Ability of an agent, from the transcripts of its calibration.
 func Learn(seen map[string]*transcript.Transcript) *Ability {
@@ -165,7 +197,12 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 			a.asksIn(n, seen[name])
 			continue
 		}
+		command, isCommand := strings.CutPrefix(name, commandProbe)
 		for _, p := range a.promptsOf(seen[name]) {
+			if isCommand {
+				a.learnsCommand(command, p)
+				continue
+			}
 			a.turned(name, p)
 		}
 	}
@@ -189,6 +226,11 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 		*began = e.At
 	case e.Source == transcript.Editor && (e.Method == "authenticate" || e.Method == "auth/login"):
 		a.Login = e.JSON().Path("params.methodId").Str()
+	case acpframe.Update(e) == "available_commands_update":
+		a.commands = nil
+		for c := range e.JSON().Path("params.update.availableCommands").Items() {
+			a.commands = append(a.commands, c.Get("name").Str())
+		}
 	case e.Source != transcript.Agent || e.Kind != transcript.Response:
 	case e.Method == "initialize":
 		a.Start = max(a.Start, e.At-*began)

@@ -28,7 +28,8 @@ type call struct {
 	traces             string // what, besides the effect that after checks, must not exist if the user rejects the call
 }
 
-// shape is a way to call a tool. Its texts contain placeholders, and writer.or replaces the texts DRAWN, LONG and LARGE.
+// shape is a way to call a tool. Its texts contain placeholders, and writer.or replaces the texts DRAWN, LONG and
+// LARGE.
 //   - MARK is the mark of the call, NUMBER the number in that mark, and PRODUCT seven times NUMBER.
 //   - FOLDER is the session's folder.
 //   - SERVER is the name of an MCP server, and STDIO the name of the server over stdio.

@@ -43,11 +43,13 @@ func episodes() []episode {
 		{1, "same plan", (*writer).plansTwice, (*writer).samePlan},
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
-		{1, "shells apart", func(w *writer) bool { return w.runs() && len(w.convos) <= most-2 }, (*writer).shellsApart},
+		{1, "shells apart", (*writer).canCompareShells, (*writer).shellsApart},
 		{1, "terminal refused", (*writer).waitsInTerminal, (*writer).terminalRefused},
 		{1, "edit after a no", (*writer).canRejectEdits, (*writer).editAfterNo},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
 		{1, "extra folder", (*writer).canAddFolders, (*writer).extraFolder},
+		{2, "command", (*writer).canCommand, (*writer).command},
+		{2, "home folder", (*writer).canGoHome, (*writer).homeFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
 }
@@ -138,7 +140,13 @@ func (w *writer) wayIn() {
 		w.plainTurn(twin)
 		w.check("USTB-006", "has-the-history")
 		w.modelSaw("", twin, told)
+		own := twin.told
 		w.plainTurn(c)
+		w.plainTurn(twin)
+		w.check("SESSION-020", "keeps-its-own")
+		w.modelSaw("", twin, own)
+		w.modelSaw("! ", twin, c.told)
+		w.check("", "goes-on")
 	case w.ways("load", "resume") && w.works("read_file") && c.mode == "" && w.one(4):
 		w.moves(c)
 	case w.ways("load", "resume"):

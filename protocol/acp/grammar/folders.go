@@ -20,6 +20,20 @@ func (w *writer) ownFolder() {
 	c.gone = odd // the lines of other turns do not quote their folder
 }
 
+func (w *writer) canGoHome() bool { return w.has("ways") && w.ways("list") }
+
+// homeFolder opens a session in a folder of the user's home, and lists the sessions after a turn.
+func (w *writer) homeFolder() {
+	c := &convo{name: w.name("s"), servers: w.served()}
+	dir := w.name("app")
+	w.Add("exec mkdir -p $HOME/%s", dir)
+	w.Add("session new %s cwd=$HOME/%s", c.name, dir)
+	w.plainTurn(c)
+	w.Add("session list all")
+	w.covered("new", "in the home")
+	c.gone, c.solid = true, false // other lines do not know the folder
+}
+
 // moves reopens a session in another folder. An agent may refuse this, and otherwise the session works in that folder.
 func (w *writer) moves(c *convo) {
 	how := pick(w.r, []string{"load", "resume"})

@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,11 @@ func generator(of *Ability) *sweep.Generator {
 		a := Learn(seen)
 		return Grammar{a}, a.String()
 	}
-	more := func(g sweep.Grammar) map[string]sweep.Archive { return of.heads(g.(Grammar).modeProbes()) }
+	more := func(g sweep.Grammar) map[string]sweep.Archive {
+		list := g.(Grammar).modeProbes()
+		maps.Copy(list, g.(Grammar).commandProbes())
+		return of.heads(list)
+	}
 	questions := func(p *agents.Profile) map[string]sweep.Archive { return of.heads(Calibration(p)) }
 	return &sweep.Generator{Questions: questions, More: more, Learn: learn}
 }

@@ -60,7 +60,8 @@ var blocks = []struct {
 			w.covered("prompt", "link told before")
 			return maps.Clone(pick(w.r, w.links))
 		}
-		path := w.name("link") + pick(w.r, []string{".txt", "/notes.txt", " 100% ü.txt"}) // files of two folders may have one name
+		// Files of two folders may have one name.
+		path := w.name("link") + pick(w.r, []string{".txt", "/notes.txt", " 100% ü.txt"})
 		w.file(path, w.content())
 		uri := (&url.URL{Path: path}).EscapedPath()
 		link := object{"type": "resource_link", "uri": "file://$WORK/" + uri, "name": filepath.Base(path)}
@@ -148,7 +149,7 @@ func (w *writer) prompt(c *convo, name string) {
 		}
 		list = w.arranged(list)
 		if w.one(4) {
-			pick(w.r, list)["annotations"] = object{"priority": pick(w.r, []float64{0.7, 2})}
+			pick(w.r, list)["annotations"] = object{"priority": w.priority()}
 		}
 	}
 	var more script.Word
@@ -161,6 +162,14 @@ func (w *writer) prompt(c *convo, name string) {
 	}
 	w.covered("prompt", shape)
 	w.Add("prompt %s %s %s %s as %s", c.name, script.Quote(text), more, meta, name)
+}
+
+// priority returns a priority of a content block. Version 1 does not limit it to 1.
+func (w *writer) priority() float64 {
+	if !w.V2 && w.one(2) {
+		return 2
+	}
+	return 0.7
 }
 
 // arranged sometimes puts the text of a prompt behind its other blocks.

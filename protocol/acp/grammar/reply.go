@@ -93,8 +93,8 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings has the ways in which a model turn ends, for Pairs.
-var endings = []string{"plain", "stop word", "length", "length after calls", "length in a call", "refusal", "refusal in words",
-	"thinking only at first", "several texts", "text in parts", "late text", "failure"}
+var endings = []string{"plain", "stop word", "length", "length after calls", "length in a call", "refusal",
+	"refusal in words", "thinking only at first", "several texts", "text in parts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
 // mostly an element of endings.

@@ -159,7 +159,7 @@ func (w *writer) setUp() {
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
 		"fs=none", "fs=none terminal=none"})
-	around := w.one(8)
+	around, newer := w.one(8), w.one(12)
 	children := w.works("delegate") && w.one(2)
 	servers := w.servers()
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs", oddIDs})
@@ -195,9 +195,21 @@ func (w *writer) setUp() {
 	if w.works("ask_user") {
 		w.Add("elicit hold")
 	}
+	if newer && !w.V2 {
+		w.offersNewer()
+	}
 	if shapes {
 		w.Add("write-shape %s", shape)
 	}
+}
+
+// offersNewer writes an initialize with a newer version. The conversation goes on only if the agent answers with
+// version 1.
+func (w *writer) offersNewer() {
+	name := w.name("I")
+	w.Add("initialize version=7 as %s", name)
+	w.Add("needs saw response %s protocolVersion=1", name)
+	w.covered("initialize", "newer version")
 }
 
 // gives writes the lines that give the agent MCP servers, the first of them over stdio under the given name.

@@ -30,7 +30,7 @@ func modelContext(of *watch) {
 	w.onEnd(w.ended)
 	w.On(w.model, modelEvent)
 	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate, asked(deleteSession))
-	w.On(func(ev *event) { w.vague[ev.result.Get("sessionId").Str()] = true }, answered(forkSession))
+	w.On(w.forked, answered(forkSession))
 	w.On(func(ev *event) { w.vague[ev.update.Get("sessionId").Str()] = true }, subagentUpdate)
 }
 
@@ -95,6 +95,17 @@ func (w *contextWatch) prompted(ev *event) {
 		b.told = slices.ContainsFunc(w.given[ev.Session], func(before *given) bool { return before.has(b) })
 	}
 	w.open[ev.Seq] = g
+}
+
+// forked takes what is known of a session over to its fork.
+func (w *contextWatch) forked(ev *event) {
+	from, id := ev.request.session.name(), ev.result.Get("sessionId").Str()
+	if _, known := w.past[from]; !known || w.vague[from] || len(w.past) >= rememberedSessions {
+		w.vague[id] = true
+		return
+	}
+	w.past[id], w.given[id] = slices.Clone(w.past[from]), slices.Clone(w.given[from])
+	w.spoken[id] = slices.Clone(w.spoken[from])
 }
 
 // has reports whether a prompt has a block like b that reached the model.
