@@ -143,9 +143,15 @@ const Paged = "CANARY_PAGED"
 // input that its tools have changed.
 const Chatty = "CANARY_CHATTY"
 
+// Older is an environment variable. If it is set, a stdio server speaks only the first version of MCP.
+const Older = "CANARY_OLDER"
+
+// firstMCP is the first version of MCP.
+const firstMCP = "2024-11-05"
+
 // Ways are the variables that change how a server over stdio behaves, each by its
 // presence.
-var Ways = []string{Slow, Stubborn, Other, Paged, Chatty}
+var Ways = []string{Slow, Stubborn, Other, Paged, Chatty, Older}
 
 // slowness is the delay of a slow server: longer than an agent needs for a turn
 // without the server, shorter than any agent waits for a server.
@@ -363,6 +369,9 @@ func Main(
 	if getenv(Slow) != "" {
 		server.AddReceivingMiddleware(hesitate)
 	}
+	if getenv(Older) != "" {
+		server.AddReceivingMiddleware(agesBack)
+	}
 	if chatty {
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"starting"}}`)
 		defer fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
@@ -406,6 +415,17 @@ func hesitate(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
 		awake()
 		return next(ctx, method, r)
+	}
+}
+
+// agesBack makes a server answer with the first version of MCP, whatever the client offers.
+func agesBack(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		result, err := next(ctx, method, r)
+		if greeting, ok := result.(*mcp.InitializeResult); ok {
+			greeting.ProtocolVersion = firstMCP
+		}
+		return result, err
 	}
 }
 

@@ -68,6 +68,9 @@ def request(s, method, params):
     return slot["answer"]
 
 
+started = []  # processes of MCP servers
+
+
 class Mcp:
     """One stdio MCP server: handshake, tools, calls."""
 
@@ -83,6 +86,7 @@ class Mcp:
         self.child = subprocess.Popen(command, cwd=cwd, env=env,
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         threading.Thread(target=self.read, daemon=True).start()
+        started.append(self.child)
         try:
             self.call("initialize", {"protocolVersion": "2025-03-26", "capabilities": {},
                                      "clientInfo": {"name": "pico", "version": "7"}}, 10)
@@ -1003,6 +1007,9 @@ def main():
             continue  # still needed
         for server in s.mcp:
             server.child.kill()
+    if not fault("mcp-server-of-running-turn-outlives-agent") and not fault("failed-mcp-server-left-running"):
+        for child in started:  # also those of a session that still connects
+            child.kill()
 
 
 main()

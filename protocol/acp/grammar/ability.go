@@ -27,6 +27,8 @@ type Ability struct {
 	// Asks is an element of Modes in which the agent asks for permission. It is "" if the agent asks in Mode or in no
 	// mode.
 	Asks string
+	// Falls says that the agent answers the offer of a newer version with version 1.
+	Falls bool
 	// Commands lists the slash commands that the agent carries out without the model.
 	Commands []string
 	commands []string // names of the slash commands that the agent offers

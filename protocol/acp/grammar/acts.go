@@ -63,6 +63,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"beside": func(w *writer) bool {
 			return len(w.open) == 2 && w.open[0].once() && w.open[1].once() && !w.open[0].gone && !w.open[1].gone
 		},
+		"asks-user":  func(w *writer) bool { return w.at.state == "permission open" },
 		"lists":      func(w *writer) bool { return w.ways("list") },
 		"reloads":    func(w *writer) bool { return w.ways("load") && w.at.solid && !w.at.gone },
 		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },

@@ -57,7 +57,9 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	if p.Tools != nil {
 		tools = slices.Sorted(maps.Keys(p.Tools))
 	}
-	out := map[string]sweep.Archive{}
+	offer := newProbe("A version that no agent speaks.")
+	offer.Add("initialize version=%s", strconv.Itoa(newerVersion))
+	out := map[string]sweep.Archive{versionProbe: offer.archive()}
 	for _, name := range []string{"text", "together"} {
 		text, _ := probes.ReadFile("probes/" + name + ".txtar") // it is embedded
 		out[name] = sweep.Split(text)
@@ -156,6 +158,17 @@ const (
 	commandProbe = "command-"
 )
 
+// versionProbe is the name of the probe that offers a version that no agent speaks.
+const versionProbe = "offer"
+
+// fallsBack reports whether the agent has answered the offer of versionProbe with version 1.
+func fallsBack(t *transcript.Transcript) bool {
+	return lists.Any(t.All(), func(e transcript.Entry) bool {
+		version, _ := e.JSON().Path("result.protocolVersion").Int()
+		return e.Source == transcript.Agent && e.Kind == transcript.Response && version == 1
+	})
+}
+
 // mostCommands is how many of the agent's commands calibration tries.
 const mostCommands = 3
 
@@ -189,6 +202,10 @@ func (a *Ability) learnsCommand(name string, p *asked) {
 func Learn(seen map[string]*transcript.Transcript) *Ability {
 	a := &Ability{Able: map[string]bool{}, Tools: map[string]Tool{}, Blocks: map[string]string{}, Busy: "unknown"}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
+		if name == versionProbe {
+			a.Falls = fallsBack(seen[name])
+			continue
+		}
 		var began time.Duration
 		for e := range seen[name].All() {
 			a.greeted(e, &began)

@@ -44,6 +44,7 @@ func episodes() []episode {
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
 		{1, "shells apart", (*writer).canCompareShells, (*writer).shellsApart},
+		{1, "closed at work", func(w *writer) bool { return w.waitsInTerminal() && w.ways("close") }, (*writer).closedAtWork},
 		{1, "terminal refused", (*writer).waitsInTerminal, (*writer).terminalRefused},
 		{1, "edit after a no", (*writer).canRejectEdits, (*writer).editAfterNo},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},

@@ -170,7 +170,7 @@ func (w *writer) askedAtOnce() {
 		return
 	}
 	w.folder = b.folder()
-	second, _ := w.call(of)
+	second, _ := w.callLike(of, shape.marked)
 	how := pick(w.r, w.Tools[of].once())
 	w.Add("permit "+how+" about=%s", second.mark)
 	w.prompt(b, w.name("P"))
@@ -201,7 +201,7 @@ func (w *writer) cancelsOneOf(a, b *convo, of string) {
 // cancel.
 func (w *writer) cancelsOther(a, b *convo, ask string, first call) {
 	w.folder = b.folder()
-	second, _ := w.call(first.tool)
+	second, _ := w.callLike(first.tool, shape.marked)
 	t := &turn{convo: b}
 	w.prompt(b, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{w.says("text"), gate(t.hold(w)), second.step}, w.last()))
@@ -234,7 +234,7 @@ func (w *writer) answeredLate() {
 // of that request.
 func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {
 	w.folder = c.folder()
-	k, _ = w.call(of)
+	k, _ = w.callLike(of, shape.marked)
 	w.Add("permit "+permit+" about=%s", k.mark)
 	w.prompt(c, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(reply{k.step}, w.last()))

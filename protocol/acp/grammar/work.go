@@ -145,6 +145,20 @@ func (w *writer) usersEdit() {
 	w.check("", "goes-on")
 }
 
+// closedAtWork closes a session whose command has left something running in the background of the editor's terminal.
+// The rules judge what is left of it.
+func (w *writer) closedAtWork() {
+	c := w.newConvo()
+	w.prompt(c, w.name("P"))
+	command := pick(w.r, []string{"(sleep 2) > /dev/null 2>&1 & echo begun", "sleep 3 &"})
+	run := tool("run_shell", object{"command": command})
+	w.Turns = append(w.Turns, turnOf(reply{run}, w.last()))
+	w.ends(&turn{convo: c})
+	w.Add("session close %s", c.name)
+	c.gone = true
+	w.covered("leave by close", "at work in the background")
+}
+
 // runs reports whether the tool run_shell works and the user has not answered for always about it.
 func (w *writer) runs() bool {
 	return w.has("tools") && w.works("run_shell") && w.asked["run_shell"] == ""

@@ -195,7 +195,7 @@ func (w *writer) setUp() {
 	if w.works("ask_user") {
 		w.Add("elicit hold")
 	}
-	if newer && !w.V2 {
+	if newer && w.Falls && !w.V2 {
 		w.offersNewer()
 	}
 	if shapes {
@@ -203,12 +203,12 @@ func (w *writer) setUp() {
 	}
 }
 
-// offersNewer writes an initialize with a newer version. The conversation goes on only if the agent answers with
-// version 1.
+// newerVersion is a version of the protocol that no agent speaks.
+const newerVersion = 7
+
+// offersNewer writes an initialize with a newer version, to which the agent answers with version 1.
 func (w *writer) offersNewer() {
-	name := w.name("I")
-	w.Add("initialize version=7 as %s", name)
-	w.Add("needs saw response %s protocolVersion=1", name)
+	w.Add("initialize version=%s", strconv.Itoa(newerVersion))
 	w.covered("initialize", "newer version")
 }
 
@@ -242,8 +242,8 @@ func (w *writer) project() {
 
 // servers draws the MCP servers of the conversation: none, one or two. Each element is the end of a script line.
 func (w *writer) servers() []string {
-	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " chatty", " ", " http",
-		" odd-http"})
+	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " older", " chatty", " ",
+		" http", " odd-http"})
 	some, second, twin := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2), w.one(2)
 	also := pick(w.r, []string{" http", " odd-http"})
 	bare := how == " " || overHTTP(how)

@@ -3,7 +3,9 @@ package invariants
 import (
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -23,14 +25,66 @@ func userEcho(w *watch) {
 
 // msgRuns checks that no other message interrupts the chunks of a message.
 func msgRuns(w *watch) {
-	x := &messageIDs{w, map[*session]*ids{}}
+	x := &messageIDs{w, map[*session]*ids{}, map[*turn]*saying{}}
+	if !w.version.states {
+		w.On(x.model, modelEvent)
+		w.onEnd(func(ev *event) { delete(x.says, ev.turn) })
+	}
 	w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
 	w.inSession(x.chunk, messages()...)
 }
 
 type messageIDs struct {
 	*watch
-	of map[*session]*ids
+	of   map[*session]*ids
+	says map[*turn]*saying // by turn, the model's latest reply
+}
+
+// saying is a reply of the model: the number of its texts, what it has said without white space, and the latest chunk
+// with a part of that. former has what earlier replies of the turn said: their chunks may come late.
+type saying struct {
+	texts  int
+	said   strings.Builder
+	former string
+	id     string
+	seq    int
+}
+
+// model handles a model request or a piece of a model reply.
+func (x *messageIDs) model(ev *event) {
+	t := x.state.turnOf(ev)
+	if t == nil {
+		return
+	}
+	switch m := x.says[t]; {
+	case ev.Kind == transcript.ModelRequest:
+		next := &saying{}
+		if m != nil {
+			next.former = m.former + m.said.String()
+		}
+		rules.Remember(x.says, rememberedRequests, t, next)
+	case m == nil:
+	case ev.Kind == transcript.ModelAnswer:
+		for s := range ev.body.Get("steps").Items() {
+			if strings.HasPrefix(s.Str(), "text:") || strings.HasPrefix(s.Str(), "refusal:") {
+				m.texts++
+			}
+		}
+	case ev.Kind == transcript.ModelChunk && ev.body.Get("says").Is("text") && m.said.Len() < rememberedText:
+		m.said.WriteString(bare(fakellm.ChunkText(ev.body)))
+	}
+}
+
+// inPieces checks that a single text of a model reply has a single message id.
+func (x *messageIDs) inPieces(ev *event, id string) {
+	m, text := x.says[ev.turn], bare(ev.text())
+	if m == nil || m.texts != 1 || text == "" || !ev.turn.alone() || !strings.Contains(m.said.String(), text) ||
+		strings.Contains(m.former, text) {
+		return
+	}
+	x.judge("split", m.seq > 0 && m.id != id, ev, id, []int{m.seq},
+		"The model's text began with messageId %q and goes on with messageId %q, so clients show two messages.", m.id, id)
+	m.id, m.seq = id, ev.Seq
 }
 
 // ids has the message ids of a session. began has the Seq at which each message began, by kind of message. turns has
@@ -63,6 +117,9 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	m.latest = ev.topic
 	if kind > 0 && ev.turn != nil {
 		x.ofTurn(ev, m, text)
+	}
+	if ev.topic == agentChunk && ev.turn != nil {
+		x.inPieces(ev, text)
 	}
 	if id.Is(s.messages[kind]) && m.began[kind] != nil {
 		x.judge("next-turn", resumes, ev, text, []int{m.began[kind][text]},

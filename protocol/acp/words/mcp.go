@@ -177,7 +177,8 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 
 // overStdio has the kinds of canaries over stdio, with the variable that selects each.
 var overStdio = map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
-	"stubborn": canary.Stubborn, "paged": canary.Paged, "chatty": canary.Chatty, "twin": ""}
+	"stubborn": canary.Stubborn, "paged": canary.Paged, "chatty": canary.Chatty, "older": canary.Older,
+	"twin": ""}
 
 // startHTTP returns a step that starts the canary over HTTP, unless it runs already.
 func startHTTP(odd bool) scenarios.Step {
