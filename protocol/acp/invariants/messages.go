@@ -40,11 +40,13 @@ type messageIDs struct {
 	says map[*turn]*saying // by turn, the model's latest reply
 }
 
-// saying is a reply of the model: the number of its texts, what it has said without white space, and the latest chunk
-// with a part of that. former has what earlier replies of the turn said: their chunks may come late.
+// saying is a reply of the model: the number of its texts, what it has said without white space, how many bytes of that
+// the agent has sent, and the latest chunk with a part of that. former has what earlier replies of the turn said: their
+// chunks may come late.
 type saying struct {
 	texts  int
 	said   strings.Builder
+	sent   int
 	former string
 	id     string
 	seq    int
@@ -78,10 +80,11 @@ func (x *messageIDs) model(ev *event) {
 // inPieces checks that a single text of a model reply has a single message id.
 func (x *messageIDs) inPieces(ev *event, id string) {
 	m, text := x.says[ev.turn], bare(ev.text())
-	if m == nil || m.texts != 1 || text == "" || !ev.turn.alone() || !strings.Contains(m.said.String(), text) ||
-		strings.Contains(m.former, text) {
-		return
+	if m == nil || m.texts != 1 || text == "" || !ev.turn.alone() ||
+		!strings.HasPrefix(m.said.String()[m.sent:], text) || m.sent == 0 && strings.Contains(m.former, text) {
+		return // MODEL-TEXT reports a text that comes twice
 	}
+	m.sent += len(text)
 	x.judge("split", m.seq > 0 && m.id != id, ev, id, []int{m.seq},
 		"The model's text began with messageId %q and goes on with messageId %q, so clients show two messages.", m.id, id)
 	m.id, m.seq = id, ev.Seq
