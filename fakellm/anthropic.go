@@ -205,7 +205,7 @@ func (e *anthropicEncoder) end(b []byte, bl *block) []byte {
 
 func (e *anthropicEncoder) stop() string {
 	return map[Stop]string{StopLength: "max_tokens", StopRefusal: "refusal", StopTool: "tool_use",
-		StopSequence: "stop_sequence", StopEnd: "end_turn"}[e.a.stop]
+		StopEnd: "end_turn"}[e.a.stop]
 }
 
 func (e *anthropicEncoder) close(b []byte) []byte {

@@ -144,7 +144,7 @@ func (e *chatEncoder) close(b []byte) []byte {
 
 func (e *chatEncoder) finish() string {
 	return map[Stop]string{StopLength: "length", StopRefusal: "content_filter", StopTool: "tool_calls",
-		StopSequence: "stop", StopEnd: "stop"}[e.a.stop]
+		StopEnd: "stop"}[e.a.stop]
 }
 
 func (e *chatEncoder) usage(b []byte) []byte {

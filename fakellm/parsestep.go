@@ -93,7 +93,7 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		s.Kind, s.Usage = StepUsage, defaultUsage
 		v.Decode(&s.Usage, "usage", "")
 	case "stop":
-		s.Kind, s.Stop = StepStop, Stop(p.oneOf(v, "stop", "end", "length", "refusal", "tool", "sequence"))
+		s.Kind, s.Stop = StepStop, Stop(p.oneOf(v, "stop", "end", "length", "refusal", "tool"))
 	case "whole":
 		if !v.Bool("whole") {
 			n.Fail("leave it out", "whole must be true")

@@ -162,16 +162,13 @@ type Step struct {
 // Stop is the reason why the model stopped.
 type Stop string
 
-// The reasons to stop. StopAuto means StopTool after a tool call, and StopEnd otherwise. StopSequence is a word at
-// which the client lets the model stop; most APIs do not tell it from StopEnd.
+// The reasons to stop. StopAuto means StopTool after a tool call, and StopEnd otherwise.
 const (
 	StopAuto    Stop = ""
 	StopEnd     Stop = "end"
 	StopLength  Stop = "length"
 	StopRefusal Stop = "refusal"
 	StopTool    Stop = "tool"
-
-	StopSequence Stop = "sequence"
 )
 
 // Usage contains token counts. The default is 10 input and 5 output tokens.

@@ -503,17 +503,36 @@ func Start(token string, odd bool) (*Server, error) {
 	return s, nil
 }
 
-// indenter holds an answer back until flush, which writes it with line breaks and indentation if it is JSON.
+// indenter holds an answer in JSON back until flush, which writes it with line breaks and indentation.
 type indenter struct {
 	http.ResponseWriter
 	status int
 	body   bytes.Buffer
 }
 
-func (i *indenter) WriteHeader(status int)      { i.status = status }
-func (i *indenter) Write(p []byte) (int, error) { return i.body.Write(p) }
+func (i *indenter) held() bool {
+	return strings.HasPrefix(i.Header().Get("Content-Type"), "application/json")
+}
+
+func (i *indenter) WriteHeader(status int) {
+	if i.status = status; !i.held() {
+		i.ResponseWriter.WriteHeader(status)
+	}
+}
+
+func (i *indenter) Write(p []byte) (int, error) {
+	if !i.held() {
+		return i.ResponseWriter.Write(p)
+	}
+	return i.body.Write(p)
+}
+
+func (i *indenter) Unwrap() http.ResponseWriter { return i.ResponseWriter }
 
 func (i *indenter) flush() {
+	if !i.held() {
+		return
+	}
 	var lines bytes.Buffer
 	if json.Indent(&lines, i.body.Bytes(), "", "  ") != nil {
 		lines = i.body

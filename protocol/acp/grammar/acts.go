@@ -31,14 +31,8 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		},
 		"folder": func(w *writer) script.Word { return script.Text(cmp.Or(w.at.dir, ".")) },
 		"mode":   func(w *writer) script.Word { return script.Text(cmp.Or(w.at.mode, w.Mode)) },
-		"usual": func(w *writer) script.Word {
-			for _, o := range w.Options {
-				return script.Text(o.Current)
-			}
-			return script.Text(w.Mode)
-		},
-		"fresh": func(w *writer) script.Word { return script.Text(w.name("s")) },
-		"it":    func(w *writer) script.Word { return script.Text(w.named) },
+		"fresh":  func(w *writer) script.Word { return script.Text(w.name("s")) },
+		"it":     func(w *writer) script.Word { return script.Text(w.named) },
 	}}
 	t.Conditions = map[string]func(*writer) bool{
 		"running": func(w *writer) bool { return !w.at.gone },
@@ -65,7 +59,6 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		},
 		"asks-user":  func(w *writer) bool { return w.at.state == "permission open" },
 		"lists":      func(w *writer) bool { return w.ways("list") },
-		"reloads":    func(w *writer) bool { return w.ways("load") && w.at.solid && !w.at.gone },
 		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },
 		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
 		// While a command runs, the editor may be able to cancel the call, to cancel only its terminal, or to kill the

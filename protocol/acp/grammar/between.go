@@ -136,12 +136,10 @@ func (w *writer) command() {
 	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+`"`))
 	w.check("", "goes-on")
 	w.covered("command", name)
-	if !other.gone {
-		w.plainTurn(other)
-		w.check("SESSION-020", "keeps-its-history")
-		w.modelSaw("", other, told)
-		w.check("", "goes-on")
-	}
+	w.plainTurn(other)
+	w.check("SESSION-020", "keeps-its-history")
+	w.modelSaw("", other, told)
+	w.check("", "goes-on")
 	c.gone = true // it is not known what the command has changed
 }
 

@@ -176,24 +176,36 @@ const mostCommands = 3
 func (a *Ability) commandProbes() map[string]sweep.Archive {
 	out := map[string]sweep.Archive{}
 	for _, name := range a.commands[:min(len(a.commands), mostCommands)] {
-		w := newProbe("A command.")
+		w := newProbe("A command, and another session that must not mind it.")
+		w.Add("session new other")
 		w.Add("session new s")
-		for _, text := range []string{"before", "/" + name} {
-			w.Add("prompt s %s", script.Quote(text))
-			w.Turns = append(w.Turns, turnOf(reply{fakellm.Text("Done with " + name + ".")}))
-			w.Add("await turn any|error within=20s")
+		for _, turn := range [][2]string{{"other", keptText}, {"s", "before"}, {"s", "/" + name}, {"other", "after"}} {
+			w.Add("prompt %s %s", turn[0], script.Quote(turn[1]))
+			w.Turns = append(w.Turns, turnOf(reply{fakellm.Text("Done with " + turn[1] + ".")}))
+			w.Add("await turn any|error within=20s session=%s", turn[0])
 		}
 		out[commandProbe+name] = w.archive()
 	}
 	return out
 }
 
-// learnsCommand adds a command to Commands if the agent carried it out without the model.
-func (a *Ability) learnsCommand(name string, p *asked) {
-	if p.text != "/"+name || p.ending() != "end_turn" {
-		return
+// keptText is a prompt that another session must keep.
+const keptText = "calibrated history"
+
+// learnsCommand adds a command to Commands if the agent carried it out without the model, and another session went on.
+func (a *Ability) learnsCommand(name string, turns []*asked) {
+	requests := func(p *asked, text string) bool {
+		return slices.ContainsFunc(p.entries, func(e transcript.Entry) bool {
+			return e.Kind == transcript.ModelRequest && bytes.Contains(e.Raw, []byte(text))
+		})
 	}
-	if !slices.ContainsFunc(p.entries, func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest }) {
+	by := map[string]*asked{}
+	for _, p := range turns {
+		by[p.text] = p
+	}
+	command, after := by["/"+name], by["after"]
+	if command != nil && after != nil && command.ending() == "end_turn" && !requests(command, "") &&
+		after.ending() == "end_turn" && requests(after, keptText) {
 		a.Commands = append(a.Commands, name)
 	}
 }
@@ -214,12 +226,11 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 			a.asksIn(n, seen[name])
 			continue
 		}
-		command, isCommand := strings.CutPrefix(name, commandProbe)
+		if command, ok := strings.CutPrefix(name, commandProbe); ok {
+			a.learnsCommand(command, a.promptsOf(seen[name]))
+			continue
+		}
 		for _, p := range a.promptsOf(seen[name]) {
-			if isCommand {
-				a.learnsCommand(command, p)
-				continue
-			}
 			a.turned(name, p)
 		}
 	}

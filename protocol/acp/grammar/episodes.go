@@ -142,6 +142,7 @@ func (w *writer) wayIn() {
 		w.check("USTB-006", "has-the-history")
 		w.modelSaw("", twin, told)
 		own := twin.told
+		c.again = "" // the fork has the earlier prompts too
 		w.plainTurn(c)
 		w.plainTurn(twin)
 		w.check("SESSION-020", "keeps-its-own")

@@ -93,7 +93,7 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings has the ways in which a model turn ends, for Pairs.
-var endings = []string{"plain", "stop word", "length", "length after calls", "length in a call", "refusal",
+var endings = []string{"plain", "length", "length after calls", "length in a call", "refusal",
 	"refusal in words", "thinking only at first", "several texts", "text in parts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
@@ -112,8 +112,6 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun, w.made = append(begun, fakellm.NewStep("stop", "length")), nil
 	case "length in a call":
 		begun, w.made = append(begun, w.half(), fakellm.NewStep("stop", "length")), nil
-	case "stop word":
-		begun, how = append(begun, w.says("text"), fakellm.NewStep("stop", "sequence")), "plain"
 	case "length", "refusal":
 		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
 	case "thinking only at first":
@@ -155,7 +153,6 @@ func (w *writer) endings() []weighted[string] {
 	list := []weighted[string]{{6, "plain", false}}
 	if w.has("shapes") && !w.off("r") {
 		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
-			weighted[string]{1, "stop word", false},
 			weighted[string]{1, "refusal in words", false},
 			weighted[string]{1, "length after calls", !w.has("tools")},
 			weighted[string]{2, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},

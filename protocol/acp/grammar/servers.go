@@ -47,8 +47,7 @@ var bareOrders = []string{"none, first", "none, later"}
 // exit nevertheless. No further lines may follow in the scenario.
 func (w *writer) endsConnecting() {
 	begun := w.name("mute")
-	waits := pick(w.r, []string{"cat > /dev/null", "exec sleep 50"}) // the second one does not end with its input
-	w.Add(`mcp run mute sh -c 'touch "$0"; `+waits+`' %s`,
+	w.Add(`mcp run mute sh -c 'touch "$0"; cat > /dev/null' %s`,
 		script.Join(script.Variable("WORK"), script.Text("/"+begun)))
 	w.Add("session new %s wait=no as %s", w.name("s"), w.name("N"))
 	w.Add("await file %s session=any", begun)

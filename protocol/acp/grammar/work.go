@@ -53,13 +53,15 @@ func (w *writer) emptiesPlan() {
 	w.check("", "goes-on")
 }
 
-// advancesPlan writes a turn in which the model makes a plan, and then finishes its step. The agent must report both.
+// advancesPlan writes a turn in which the model makes a plan of two steps, and then finishes the first. The agent must
+// report both.
 func (w *writer) advancesPlan() {
 	c := w.inFirstMode()
 	step := w.name("schritt")
 	var replies []reply
 	for _, status := range []string{"pending", "completed"} {
-		replies = append(replies, reply{tool("plan", object{"steps": []any{object{"step": step, "status": status}}})})
+		steps := []any{object{"step": step, "status": status}, object{"step": "danach", "status": "pending"}}
+		replies = append(replies, reply{tool("plan", object{"steps": steps})})
 	}
 	w.prompt(c, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(append(replies, w.last())...))

@@ -66,7 +66,7 @@ func modelCalls(w *watch) {
 	}
 }
 
-// emptiedCalls checks that the last update of a call does not take away the content that an earlier one showed.
+// emptiedCalls checks that the last update of a completed call does not take away the text that an earlier one showed.
 func emptiedCalls(w *watch) {
 	type shown struct{ full, empty int } // Seq of the last update with content, and of one that removes it
 	turns := map[*turn]map[string]*shown{}
@@ -82,17 +82,23 @@ func emptiedCalls(w *watch) {
 			return
 		}
 		s := rules.Entry(turns[t], ev.update.Get("toolCallId").Str())
-		if list.Len() > 0 {
-			*s = shown{full: ev.Seq}
-		} else {
+		if list.Len() == 0 {
 			s.empty = ev.Seq
+			return
+		}
+		if *s = (shown{}); list.Find("type", "content").Exists() {
+			s.full = ev.Seq
 		}
 	}, toolCall, toolUpdate)
 	w.onEnd(func(ev *event) {
-		for _, id := range slices.Sorted(maps.Keys(turns[ev.turn])) {
-			s := turns[ev.turn][id]
-			w.judge("emptied", s.full > 0 && s.empty > 0, ev, id, []int{s.full, s.empty},
-				"The last update of tool call %q removes the content that an earlier update showed.", id)
+		if ev.turn == nil || turns[ev.turn] == nil {
+			return
+		}
+		for _, k := range ev.turn.tools {
+			if s := turns[ev.turn][k.id]; s != nil && k.status == completed && k.denied == 0 {
+				w.judge("emptied", s.full > 0 && s.empty > 0, ev, k.id, []int{s.full, s.empty},
+					"The last update of tool call %q removes the text that an earlier update showed.", k.id)
+			}
 		}
 		delete(turns, ev.turn)
 	})

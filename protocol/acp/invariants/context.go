@@ -24,29 +24,34 @@ func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{}, given: map[string][]*given{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
 		before: map[string]int{}, vague: map[string]bool{}, gates: of.version.gates("ContentBlock"),
-		results: map[string]map[string]string{}}
+		results: map[string]map[string]string{}, forks: map[int]source{}}
 	w.On(w.prompted, asked(prompt))
 	w.On(w.restored, setUps(asked)...)
 	w.onEnd(w.ended)
 	w.On(w.model, modelEvent)
 	w.On(func(ev *event) { w.vague[ev.Session] = true }, compactionUpdate, asked(deleteSession))
+	w.On(w.forking, asked(forkSession))
 	w.On(w.forked, answered(forkSession))
 	w.On(func(ev *event) { w.vague[ev.update.Get("sessionId").Str()] = true }, subagentUpdate)
 }
 
 type contextWatch struct {
 	*watch
-	open      map[int]*given               // prompts of open turns, by Seq of the prompt
-	past      map[string][]*spoken         // earlier messages that the model must get, by session, over all connections
-	given     map[string][]*given          // earlier prompts with attachments, by session
-	cancelled map[string][]*spoken         // prompts of cancelled turns that had reached the model, by session
-	spoken    map[string][]string          // texts of all prompts, by session
-	called    map[string]callSet           // earlier tool calls that the model must get, by session
-	before    map[string]int               // number of those calls before the session was restored
-	vague     map[string]bool              // sessions whose history may be shortened or partly unknown
-	gates     map[string]string            // required agent capability, by type of content block
-	results   map[string]map[string]string // results of tool calls in model requests, by session and call
-	bytes     int
+	open      map[int]*given       // prompts of open turns, by Seq of the prompt
+	past      map[string][]*spoken // earlier messages that the model must get, by session, over all connections
+	given     map[string][]*given  // earlier prompts with attachments, by session
+	cancelled map[string][]*spoken // prompts of cancelled turns that had reached the model, by session
+	spoken    map[string][]string  // texts of all prompts, by session
+	called    map[string]callSet   // earlier tool calls that the model must get, by session
+	before    map[string]int       // number of those calls before the session was restored
+	vague     map[string]bool      // sessions whose history may be shortened or partly unknown
+	gates     map[string]string    // required agent capability, by type of content block
+	// results has the results of tool calls in model requests, by session and call, and resultBytes their size.
+	results     map[string]map[string]string
+	resultBytes int
+	// forks has, by Seq of an open session/fork, what the source had at the time of the request.
+	forks map[int]source
+	bytes int
 }
 
 // given is a prompt, together with the parts of it that the model has got.
@@ -69,7 +74,7 @@ type givenBlock struct {
 	needles []string // texts that identify the block; one of them is enough
 	reached bool
 	escaped bool // it reached the model only with entities for some characters
-	// told says that an earlier prompt had the same block. stale says that the latest model request of the turn has it
+	// told says that an earlier prompt had the same block. stale says that the first model request of the turn has it
 	// only before the model's latest reply to an earlier prompt.
 	told, stale bool
 }
@@ -97,15 +102,34 @@ func (w *contextWatch) prompted(ev *event) {
 	w.open[ev.Seq] = g
 }
 
+// source is what is known of a session that is forked.
+type source struct {
+	past   []*spoken
+	given  []*given
+	spoken []string
+	vague  bool
+}
+
+// forking remembers what the source of a fork has when the fork is requested.
+func (w *contextWatch) forking(ev *event) {
+	id := ev.Session
+	_, known := w.past[id]
+	rules.Remember(w.forks, rememberedRequests, ev.Seq, source{slices.Clone(w.past[id]), slices.Clone(w.given[id]),
+		slices.Clone(w.spoken[id]), w.vague[id] || !known || ev.session == nil || len(ev.session.open) > 0})
+}
+
 // forked takes what is known of a session over to its fork.
 func (w *contextWatch) forked(ev *event) {
-	from, id := ev.request.session.name(), ev.result.Get("sessionId").Str()
-	if _, known := w.past[from]; !known || w.vague[from] || len(w.past) >= rememberedSessions {
+	from, asked := w.forks[ev.Ref]
+	delete(w.forks, ev.Ref)
+	id := ev.result.Get("sessionId").Str()
+	switch {
+	case !ev.succeeded():
+	case !asked || from.vague || len(w.past) >= rememberedSessions:
 		w.vague[id] = true
-		return
+	default:
+		w.past[id], w.given[id], w.spoken[id] = from.past, from.given, from.spoken
 	}
-	w.past[id], w.given[id] = slices.Clone(w.past[from]), slices.Clone(w.given[from])
-	w.spoken[id] = slices.Clone(w.spoken[from])
 }
 
 // has reports whether a prompt has a block like b that reached the model.
@@ -118,7 +142,7 @@ func (g *given) has(b *givenBlock) bool {
 // repeats records which blocks that an earlier prompt had are missing behind the model's latest reply.
 func (w *contextWatch) repeats(g *given, s *session, a fakellm.Asked, all string) {
 	past := w.past[s.id]
-	if a.Partial || w.vague[s.id] || w.version.states || len(past) == 0 || past[len(past)-1].topic != agentChunk {
+	if g.judged || a.Partial || w.vague[s.id] || w.version.states || len(past) == 0 || past[len(past)-1].topic != agentChunk {
 		return // version 2 does not say which reply ends a turn
 	}
 	text := past[len(past)-1].text.String()
@@ -133,8 +157,8 @@ func (w *contextWatch) repeats(g *given, s *session, a fakellm.Asked, all string
 	}
 }
 
-// keepsResults checks that a model request has the results of earlier calls as the request before had them. A model
-// server may use an id for several calls. An agent may shorten long results.
+// keepsResults checks that a model request does not have, for an earlier call, the result of another call. A model
+// server may use an id for several calls. An agent may shorten or clear results.
 func (w *contextWatch) keepsResults(ev *event, s *session, a fakellm.Asked) {
 	if a.Partial || w.vague[s.id] {
 		return
@@ -144,16 +168,24 @@ func (w *contextWatch) keepsResults(ev *event, s *session, a fakellm.Asked) {
 	}
 	known, nth := w.results[s.id], map[string]int{}
 	for _, p := range a.Conversation() {
-		if p.Who != "result" || p.Call == "" || len(p.Text) > wholeText {
+		if p.Who != "result" || p.Call == "" {
 			continue
 		}
 		nth[p.Call]++
 		key, text := fmt.Sprint(p.Call, " ", nth[p.Call]), bare(p.Text)
+		if len(text) > wholeText || text == "" {
+			continue
+		}
 		before, found := known[key]
-		w.judge("result", found && before != text && before != "", ev, s.id, nil,
-			"The model request has the result %q of tool call %s, but the request before had %q (without white space).",
-			clip(text), p.Call, clip(before))
-		rules.Remember(known, rememberedTools, key, text)
+		if w.Saw("result"); found && before != text && slices.Contains(slices.Collect(maps.Values(known)), text) {
+			w.find("result", ev, s.id, nil,
+				"The model request has the result %q for tool call %s, but that is the result of another call. The request "+
+					"before had %q (without white space).", clip(text), p.Call, clip(before))
+		}
+		if w.resultBytes < 4*rememberedText && known != nil && !found {
+			w.resultBytes += len(text)
+			known[key] = text
+		}
 	}
 }
 
@@ -312,6 +344,7 @@ func (w *contextWatch) restored(ev *event) {
 		w.before[ev.Session] = n
 	}
 	delete(w.called, ev.Session)
+	delete(w.results, ev.Session)
 }
 
 // reach marks the blocks that a model request contains.
@@ -473,13 +506,14 @@ func (w *contextWatch) ended(ev *event) {
 		w.cancelled[t.session.id] = append(w.cancelled[t.session.id], w.texts(g)...)
 	}
 	if ev.stop != "end_turn" && ev.stop != "max_tokens" || t.stopped() {
+		delete(w.results, t.session.id) // the agent may forget the turn, and a model server may use its ids again
 		return
 	}
 	for _, b := range g.blocks {
 		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
 			"No model request of the turn contains %s of the prompt: %q.", b.what, clip(b.needles[0]))
 		w.judge("again", b.reached && b.stale, ev, fmt.Sprint(g.seq), []int{g.seq},
-			"The model requests of the turn have %s of the prompt only where an earlier prompt had it: %q.", b.what,
+			"The first model request of the turn has %s of the prompt only where an earlier prompt had it: %q.", b.what,
 			clip(b.needles[0]))
 		w.judge("escaped", b.escaped, ev, fmt.Sprint(g.seq), []int{g.seq},
 			"The model gets %s of the prompt with entities such as &lt; for its characters: %q.", b.what, clip(b.needles[0]))

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"cmp"
+
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"

@@ -52,6 +52,11 @@ func loadWhole(w *watch) {
 		}
 	}, contentUpdates()...)
 	w.On(func(ev *event) { talks[ev.Session].shows(ev) }, toolCall, toolUpdate)
+	w.On(func(ev *event) {
+		if k := talks[ev.Session]; k != nil {
+			k.unclear = true // a replay may show what the user filled in
+		}
+	}, asked(elicit))
 	w.onEnd(func(ev *event) {
 		if k, t := talks[ev.Session], ev.turn; k != nil && t != nil {
 			k.end(t, t.leavesHistory(ev.stop) && !t.concurrent && !t.mixed)
@@ -176,9 +181,14 @@ func (w *watch) compareOwn(k *talk, r *replayed, ev *event, talks map[string]*ta
 	if !k.whole || k.unclear || k.asks == 0 || r.user.Len() >= 8*rememberedText {
 		return
 	}
-	rest := r.user.String()
-	for _, text := range longestFirst(k.texts) {
-		rest = strings.ReplaceAll(rest, text, "\x00")
+	rest := ""
+	for _, piece := range strings.Split(without(r.user.String(), k.texts), "\x00") {
+		if len(piece) > len(rest) {
+			rest = piece
+		}
+	}
+	if rest == "" {
+		return
 	}
 	for _, id := range slices.Sorted(maps.Keys(talks)) {
 		for _, text := range talks[id].texts {
@@ -186,15 +196,19 @@ func (w *watch) compareOwn(k *talk, r *replayed, ev *event, talks map[string]*ta
 				[]int{ev.request.seq}, "%s replayed a prompt of session %s: %q (without white space).", ev.Method, id, clip(text))
 		}
 	}
-	if rest = strings.Trim(rest, "\x00"); !w.version.states {
+	if !w.version.states {
 		w.judge("more", !k.media && len(rest) >= tellsApart, ev, "", []int{ev.request.seq},
 			"%s replayed a text of the user that no prompt of the session has: %q (without white space).", ev.Method, clip(rest))
 	}
 }
 
-// longestFirst returns texts in the order of their length, the longest first.
-func longestFirst(texts []string) []string {
-	return slices.SortedStableFunc(slices.Values(texts), func(a, b string) int { return len(b) - len(a) })
+// without replaces each of the given texts in said by a NUL byte, the longest first.
+func without(said string, texts []string) string {
+	var pairs []string
+	for _, text := range slices.SortedStableFunc(slices.Values(texts), func(a, b string) int { return len(b) - len(a) }) {
+		pairs = append(pairs, text, "\x00")
+	}
+	return strings.NewReplacer(pairs...).Replace(said)
 }
 
 // compareGiven checks that a replay shows the user's attachments. LOAD-WINDOW reports a replay without prompts.
@@ -328,12 +342,13 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 		return
 	}
 	k.bytes += len(ev.Raw)
+	k.unclear = k.unclear || isCommand(ev.params)
 	for block := range ev.params.Get("prompt").Items() { // a replay may turn attachments into text
 		if block.Get("type").Is("text") {
 			text := bare(block.Get("text").Str())
 			k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, text))
-			if k.texts = append(k.texts, text); text == "" {
-				k.texts = k.texts[:len(k.texts)-1]
+			if text != "" && !slices.Contains(k.texts, text) {
+				k.texts = append(k.texts, text)
 			}
 			continue
 		}
@@ -357,6 +372,7 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 
 // end closes the open turn. kept says that the turn belongs to the history that a replay must show.
 func (k *talk) end(t *turn, kept bool) {
+	k.unclear = k.unclear || t.stopped() // a replay may say that the user interrupted the turn
 	for _, x := range k.turn {
 		if x.topic == userChunk && x.seq == t.started {
 			x.id = t.message

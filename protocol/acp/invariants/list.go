@@ -74,40 +74,48 @@ const invalidParams = -32602
 // earlier complete list of the same connection.
 func listRefused(w *watch) {
 	type catalogue struct {
-		known   map[string]bool // ids of sessions that were listed or opened
-		refused int             // Seq of the refusal since the last list; 0 for none
+		listed  map[string]bool // ids of sessions that were listed
+		refusal int             // Seq of the refusal since the last list; 0 for none
 	}
-	all := map[*conn]*catalogue{}
+	opened := map[string]bool{} // ids of sessions that were opened on any connection
+	all, opening := map[*conn]*catalogue{}, map[*conn]int{}
+	w.On(func(ev *event) { opening[ev.conn]++ }, setUps(asked)...)
 	w.On(func(ev *event) {
-		switch c := all[ev.conn]; {
-		case c == nil:
+		opening[ev.conn]--
+		c := all[ev.conn]
+		switch {
 		case ev.succeeded():
-			c.known[cmp.Or(ev.result.Get("sessionId").Str(), ev.Session)] = true
+			rules.Remember(opened, rememberedSessions, cmp.Or(ev.result.Get("sessionId").Str(), ev.Session), true)
+		case c == nil:
 		case ev.verb == newSession && ev.code() == invalidParams:
-			c.refused = ev.Seq
+			c.refusal = ev.Seq
+		default: // another refusal may have left a session, such as one that was taken back
+			delete(all, ev.conn)
 		}
 	}, setUps(answered)...)
 	w.On(func(ev *event) {
-		if !ev.succeeded() || ev.request.cwd != "" || ev.request.cursor != "" || ev.result.Get("nextCursor").Exists() {
+		if ev.request.cwd != "" {
+			return
+		}
+		if !ev.succeeded() || ev.request.cursor != "" || ev.result.Get("nextCursor").Exists() || opening[ev.conn] > 0 {
 			delete(all, ev.conn)
 			return
 		}
 		c := all[ev.conn]
 		if c == nil {
-			c = &catalogue{known: map[string]bool{}}
+			c = &catalogue{listed: map[string]bool{}}
 			all[ev.conn] = c
-			c.refused = -1
 		}
 		for item := range ev.result.Get("sessions").Items() {
 			id := item.Get("sessionId").Str()
-			if c.refused > 0 {
-				w.judge("refused", !c.known[id], ev, id, []int{c.refused},
+			if c.refusal > 0 {
+				w.judge("refused", !c.listed[id] && !opened[id], ev, id, []int{c.refusal},
 					"The list has session %q, which nobody opened. The list before did not have it, and the agent has refused "+
 						"session/new since.", id)
 			}
-			rules.Remember(c.known, rememberedRequests, id, true)
+			rules.Remember(c.listed, rememberedRequests, id, true)
 		}
-		c.refused = 0
+		c.refusal = 0
 	}, answered(listSessions))
 }
 

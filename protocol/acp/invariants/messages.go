@@ -44,6 +44,7 @@ type messageIDs struct {
 // the agent has sent, and the latest chunk with a part of that. former has what earlier replies of the turn said: their
 // chunks may come late.
 type saying struct {
+	n      int // number of the model request
 	texts  int
 	said   strings.Builder
 	sent   int
@@ -51,6 +52,9 @@ type saying struct {
 	id     string
 	seq    int
 }
+
+// formerText is how many bytes of earlier replies are remembered.
+const formerText = 64 << 10
 
 // model handles a model request or a piece of a model reply.
 func (x *messageIDs) model(ev *event) {
@@ -60,12 +64,16 @@ func (x *messageIDs) model(ev *event) {
 	}
 	switch m := x.says[t]; {
 	case ev.Kind == transcript.ModelRequest:
-		next := &saying{}
+		if !ev.body.Get("lane").Is("main") || ev.Session != t.session.id {
+			return
+		}
+		next := &saying{n: ev.number()}
 		if m != nil {
 			next.former = m.former + m.said.String()
+			next.former = next.former[max(0, len(next.former)-formerText):]
 		}
 		rules.Remember(x.says, rememberedRequests, t, next)
-	case m == nil:
+	case m == nil || ev.number() != m.n:
 	case ev.Kind == transcript.ModelAnswer:
 		for s := range ev.body.Get("steps").Items() {
 			if strings.HasPrefix(s.Str(), "text:") || strings.HasPrefix(s.Str(), "refusal:") {
@@ -77,15 +85,16 @@ func (x *messageIDs) model(ev *event) {
 	}
 }
 
-// inPieces checks that a single text of a model reply has a single message id.
-func (x *messageIDs) inPieces(ev *event, id string) {
+// inPieces checks that a single text of a model reply has a single message id. before is the Seq of the session's
+// message chunk before this one.
+func (x *messageIDs) inPieces(ev *event, id string, before int) {
 	m, text := x.says[ev.turn], bare(ev.text())
 	if m == nil || m.texts != 1 || text == "" || !ev.turn.alone() ||
 		!strings.HasPrefix(m.said.String()[m.sent:], text) || m.sent == 0 && strings.Contains(m.former, text) {
 		return // MODEL-TEXT reports a text that comes twice
 	}
 	m.sent += len(text)
-	x.judge("split", m.seq > 0 && m.id != id, ev, id, []int{m.seq},
+	x.judge("split", m.seq > 0 && m.seq == before && m.id != id, ev, id, []int{m.seq},
 		"The model's text began with messageId %q and goes on with messageId %q, so clients show two messages.", m.id, id)
 	m.id, m.seq = id, ev.Seq
 }
@@ -98,7 +107,8 @@ type ids struct {
 	turns         map[string]*turn
 	turn          *turn
 	with, without int
-	latest        topic // topic of the latest chunk
+	latest        topic // topic of the latest chunk with an id
+	chunk         int   // Seq of the latest chunk
 }
 
 const rememberedIDs = 1 << 12
@@ -109,6 +119,8 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		return
 	}
 	m := rules.Entry(x.of, s)
+	before := m.chunk
+	m.chunk = ev.Seq
 	id := ev.update.Get("messageId")
 	x.alike(ev, m, id.Kind() == wire.String)
 	if id.Kind() != wire.String {
@@ -122,7 +134,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		x.ofTurn(ev, m, text)
 	}
 	if ev.topic == agentChunk && ev.turn != nil {
-		x.inPieces(ev, text)
+		x.inPieces(ev, text, before)
 	}
 	if id.Is(s.messages[kind]) && m.began[kind] != nil {
 		x.judge("next-turn", resumes, ev, text, []int{m.began[kind][text]},

@@ -116,11 +116,7 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 		turns[t].balked = true
 	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
 		status, _ := ev.body.Get("status").Int()
-		stop := ev.body.Get("stop").Str()
-		if stop == string(fakellm.StopSequence) {
-			stop = string(fakellm.StopEnd)
-		}
-		turns[t] = &lastReply{seq: ev.Seq, stop: stop, why: ev.body.Get("why").Str(),
+		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), why: ev.body.Get("why").Str(),
 			said: turns[t].said, bad: int(status), refused: turns[t].refused, balked: turns[t].balked}
 	}
 }

@@ -168,6 +168,15 @@ func newReach(w *watch) *reach {
 	w.On(func(ev *event) {
 		r.served[ev.conn] = r.served[ev.conn] || ev.params.Get("mcpServers").Len() > 0
 	}, setUps(asked)...)
+	w.On(func(ev *event) {
+		r.worked[ev.conn] = r.worked[ev.conn] || ev.stop == "end_turn" && r.requests > r.before[ev.session]
+	}, answered(prompt))
+	w.On(func(ev *event) { delete(r.worked, ev.conn) }, answered(logout))
+	w.On(func(ev *event) {
+		if ev.err.Exists() {
+			delete(r.worked, ev.conn) // the agent may pass on the editor's error
+		}
+	}, editorAnswers()...)
 	return r
 }
 
@@ -183,9 +192,8 @@ func (r *reach) judge(w *watch, ev *event, kind string) {
 // failed takes the answer to a prompt. It reports whether the turn failed for a reason of the agent's own before any
 // model request.
 func (r *reach) failed(ev *event) bool {
-	reached := r.requests > r.before[ev.session]
-	r.worked[ev.conn] = r.worked[ev.conn] || ev.stop == "end_turn" && reached
-	return !reached && ev.code() == -32603 && r.worked[ev.conn] && !r.served[ev.conn] && ev.turn.cancel == nil &&
+	return r.requests == r.before[ev.session] && ev.code() == -32603 &&
+		r.worked[ev.conn] && !r.served[ev.conn] && ev.turn.cancel == nil &&
 		!ev.turn.disturbed
 }
 
