@@ -128,9 +128,11 @@ func (a *agent) shutdown() {
 		a.spawn(s.stopBackground)
 	}
 	a.wait(a.tasks.Wait)
+	var released sync.WaitGroup
 	for _, s := range live {
-		s.release()
+		released.Go(s.release) // some MCP servers take their time
 	}
+	released.Wait()
 	a.model.Close()
 }
 

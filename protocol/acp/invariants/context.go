@@ -142,7 +142,8 @@ func (g *given) has(b *givenBlock) bool {
 // repeats records which blocks that an earlier prompt had are missing behind the model's latest reply.
 func (w *contextWatch) repeats(g *given, s *session, a fakellm.Asked, all string) {
 	past := w.past[s.id]
-	if g.judged || a.Partial || w.vague[s.id] || w.version.states || len(past) == 0 || past[len(past)-1].topic != agentChunk {
+	if g.judged || a.Partial || w.vague[s.id] || w.version.states || len(past) == 0 ||
+		past[len(past)-1].topic != agentChunk {
 		return // version 2 does not say which reply ends a turn
 	}
 	text := past[len(past)-1].text.String()

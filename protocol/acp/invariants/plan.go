@@ -10,7 +10,9 @@ func planFull(w *watch) {
 		size     int
 	}
 	last := map[*session]*plan{}
-	w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession))
+	// In a replay, a message of the user begins a turn.
+	w.On(func(ev *event) { delete(last, ev.session) }, asked(loadSession), asked(resumeSession), answered(loadSession),
+		userChunk)
 	w.inSession(func(ev *event, s *session) {
 		next := &plan{seq: ev.Seq, turn: ev.turn, statuses: map[string]string{}}
 		for e := range ev.update.Get("entries").Items() {
