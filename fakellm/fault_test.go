@@ -84,6 +84,8 @@ var _ = Describe("a fault", func() {
 				got := r.ask(e, true, "x")
 				Expect(fmt.Sprintf("%d %s %s", got.status, got.header.Get("Content-Type"), got.body)).
 					To(Equal("502 text/html <html>"))
+				r = serving(fails("content_type: text/plain; charset=iso-8859-1, body: Zähler, status: 500"))
+				Expect(r.ask(e, true, "x").body).To(Equal("Z\xe4hler"))
 			})
 			It("hangs until the client gives up", func() {
 				r := serving(fails("hang: true, after_chunks: 1"))

@@ -150,6 +150,20 @@ var _ = Describe("the policy", func() {
 		open(e, GinkgoT().TempDir())
 		Eventually(got).Should(Receive(Equal("selected known")))
 	})
+	It("knows the beginning and the end of a call that is too large to remember", func() {
+		for _, about := range []string{"first", "last"} {
+			p := &mockclient.Policy{Rules: []mockclient.Rule{{About: about, Answer: mockclient.Answer{Option: about}}}}
+			got := make(chan string, 1)
+			e := edit(mockclient.Options{Policy: p}, func(p *peer) {
+				p.handshake()
+				p.update("s", `{"sessionUpdate":"tool_call","toolCallId":"c1","title":"x","rawInput":["first","`+
+					strings.Repeat("x", 200_000)+`","last"]}`)
+				got <- outcome(p.ask(1, "session/request_permission", permissionParams))
+			})
+			open(e, GinkgoT().TempDir())
+			Eventually(got).Should(Receive(Equal("selected " + about)))
+		}
+	})
 	It("answers twice, on purpose", func() {
 		p := mockclient.Always(mockclient.Answer{Kind: "allow_once", Twice: true})
 		second := make(chan string, 1)

@@ -131,6 +131,19 @@ replies:
 		Expect(r.Checks[0].Failure.Timer).To(Equal("within 50ms"))
 	})
 
+	It("tells the next process other capabilities", func() {
+		e := engine()
+		r := run(e, "check a\nsession new s\nclient next terminal=none\nkill\nrestart\nsession new t\n")
+		Expect(r.Verdict).To(Equal(results.Pass), text(r))
+		var told []bool
+		for f := range transcriptOf(e, r).All() {
+			if f.Source == transcript.Editor && f.Method == "initialize" {
+				told = append(told, f.JSON().Path("params.clientCapabilities.terminal").Exists())
+			}
+		}
+		Expect(told).To(Equal([]bool{true, false}))
+	})
+
 	It("compares a file when the editor has written it, also for an agent that waits for no answer", func() {
 		const agent = `
 read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}'

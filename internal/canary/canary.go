@@ -418,9 +418,13 @@ func hesitate(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// agesBack makes a server answer with the first version of MCP, whatever the client offers.
+// agesBack makes a server answer with the first version of MCP, whatever the client offers. The server does not know
+// the greeting of later versions.
 func agesBack(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+		if method == greetings[1] {
+			return nil, &jsonrpc.Error{Code: -32601, Message: "method not found"}
+		}
 		result, err := next(ctx, method, r)
 		if greeting, ok := result.(*mcp.InitializeResult); ok {
 			greeting.ProtocolVersion = firstMCP

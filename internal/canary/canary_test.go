@@ -145,6 +145,101 @@ var _ = Describe("a canary", func() {
 		Expect(verses.Args).To(MatchJSON(`{"text": "verses b", "loud": false, "times": 0}`))
 		Expect(result.Content[1].(*mcp.TextContent).Text).To(Equal(verses.Also))
 	})
+	// connected returns a client of a stdio canary with the given variable set, and what the server logged.
+	connected := func(variable string, options *mcp.ClientOptions) *mcp.ClientSession {
+		GinkgoHelper()
+		self, err := os.Executable()
+		Expect(err).NotTo(HaveOccurred())
+		entry := canary.Stdio("c", "token", GinkgoT().TempDir()+"/log", self, "canary")
+		cmd := exec.Command(entry.Command, entry.Args...)
+		cmd.Env = []string{variable + "=1"}
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, options).
+			Connect(context.Background(), &mcp.CommandTransport{Command: cmd}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		return session
+	}
+	sing := func(ctx context.Context, s *mcp.ClientSession, text string) (*mcp.CallToolResult, error) {
+		p := &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": text}}
+		p.SetProgressToken("song")
+		return s.CallTool(ctx, p)
+	}
+	It("speaks the first version of MCP if it is older", func() {
+		session := connected(canary.Older, nil)
+		defer session.Close()
+		Expect(session.InitializeResult().ProtocolVersion).To(Equal("2024-11-05"))
+	})
+	It("answers with an error, with files, or with steps and nothing", func() {
+		steps := make(chan string, 8)
+		session := connected(canary.Other, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+				steps <- r.Params.Message
+			},
+		})
+		defer session.Close()
+		_, err := sing(context.Background(), session, canary.Wrong)
+		Expect(err).To(MatchError(ContainSubstring("the song went wrong")))
+		files, err := sing(context.Background(), session, canary.Files)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files.Content).To(HaveExactElements(BeAssignableToTypeOf(&mcp.TextContent{}),
+			BeAssignableToTypeOf(&mcp.EmbeddedResource{}), BeAssignableToTypeOf(&mcp.ResourceLink{})))
+		nothing, err := sing(context.Background(), session, canary.Steps)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(nothing.Content).To(BeEmpty())
+		Eventually(steps).Should(Receive(Equal("step 1")))
+		Eventually(steps).Should(Receive(Equal("step 2")))
+	})
+	It("reports progress behind a call that was given up if it is chatty, and says more at both ends", func() {
+		self, err := os.Executable()
+		Expect(err).NotTo(HaveOccurred())
+		entry := canary.Stdio("c", "token", GinkgoT().TempDir()+"/log", self, "canary")
+		cmd := exec.Command(entry.Command, entry.Args...)
+		cmd.Env = []string{canary.Chatty + "=1"}
+		out, err := cmd.Output() // its input has ended
+		Expect(err).NotTo(HaveOccurred())
+		Expect(strings.Split(strings.TrimSpace(string(out)), "\n")).To(HaveExactElements(
+			ContainSubstring("notifications/message"), ContainSubstring("notifications/tools/list_changed")))
+		steps := make(chan struct{}, 64)
+		session := connected(canary.Chatty, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(context.Context, *mcp.ProgressNotificationClientRequest) {
+				steps <- struct{}{}
+			},
+		})
+		defer session.Close()
+		ctx, giveUp := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { _, err := sing(ctx, session, canary.Hang); ended <- err }()
+		Eventually(steps).Should(Receive())
+		giveUp()
+		Eventually(ended).Should(Receive(HaveOccurred()))
+		for len(steps) > 0 {
+			<-steps
+		}
+		Eventually(steps).Should(Receive())
+	})
+	It("answers over http with JSON of several lines at an address with a query if it is odd", func() {
+		s, err := canary.Start("token", true)
+		Expect(err).NotTo(HaveOccurred())
+		defer s.Close()
+		entry := s.Entry("c")
+		client := &http.Client{Transport: withHeader{entry.Headers[0].Name, entry.Headers[0].Value}}
+		Expect(call(&mcp.StreamableClientTransport{Endpoint: entry.URL, HTTPClient: client})).To(Equal("token: tweet"))
+		Expect(s.Sightings()).To(ContainElement(called("token", true)))
+		bare, _, _ := strings.Cut(entry.URL, "?")
+		Expect(call(&mcp.StreamableClientTransport{Endpoint: bare, HTTPClient: client})).To(Equal("token: tweet"))
+		Expect(s.Sightings()).To(ContainElement(called("token", false)), "an agent that drops the query shows")
+		hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+			`"capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+		r, err := http.NewRequest(http.MethodPost, entry.URL, strings.NewReader(hello))
+		Expect(err).NotTo(HaveOccurred())
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Accept", "application/json, text/event-stream")
+		answer, err := http.DefaultClient.Do(r)
+		Expect(err).NotTo(HaveOccurred())
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(string(body)).To(ContainSubstring("{\n  \"jsonrpc\""))
+	})
 	It("tells of a variable that the agent gave although it is another server's", func() {
 		self, err := os.Executable()
 		Expect(err).NotTo(HaveOccurred())

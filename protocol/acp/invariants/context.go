@@ -174,7 +174,7 @@ func (w *contextWatch) keepsResults(ev *event, s *session, a fakellm.Asked) {
 		}
 		nth[p.Call]++
 		key, text := fmt.Sprint(p.Call, " ", nth[p.Call]), bare(p.Text)
-		if len(text) > wholeText || text == "" {
+		if len(text) > wholeText || len(text) < tellsApart { // short results are often equal
 			continue
 		}
 		before, found := known[key]

@@ -56,8 +56,8 @@ func loadWindow(w *watch) {
 	}, agentRequests()...)
 }
 
-// strayHistory checks that during a load, messages of the user come only in the session that is loaded, or in others
-// that are loaded or work.
+// strayHistory checks in which sessions messages of the user come during a load: in the one that is loaded, in its
+// children, or in others that are loaded or work.
 func strayHistory(w *watch) {
 	loads := map[*conn]map[int]bool{} // Seq of the open loads
 	w.On(func(ev *event) {
@@ -69,7 +69,7 @@ func strayHistory(w *watch) {
 	w.On(func(ev *event) { delete(loads[ev.conn], ev.Ref) }, answered(loadSession))
 	w.inSession(func(ev *event, s *session) {
 		if len(loads[ev.conn]) > 0 {
-			w.judge("elsewhere", s.window == nil && len(s.open) == 0 && !s.replaying(), ev, "",
+			w.judge("elsewhere", s.window == nil && len(s.open) == 0 && !s.replaying() && !s.child(), ev, "",
 				slices.Sorted(maps.Keys(loads[ev.conn])), "A message of the user came in session %s, while another "+
 					"session was loaded.", s.id)
 		}

@@ -88,9 +88,13 @@ func (x *messageIDs) model(ev *event) {
 // inPieces checks that a single text of a model reply has a single message id. before is the Seq of the session's
 // message chunk before this one.
 func (x *messageIDs) inPieces(ev *event, id string, before int) {
-	m, text := x.says[ev.turn], bare(ev.text())
-	if m == nil || m.texts != 1 || text == "" || !ev.turn.alone() ||
-		!strings.HasPrefix(m.said.String()[m.sent:], text) || m.sent == 0 && strings.Contains(m.former, text) {
+	m := x.says[ev.turn]
+	if m == nil || m.texts != 1 || !ev.turn.alone() {
+		return
+	}
+	text := bare(ev.text())
+	if text == "" || !strings.HasPrefix(m.said.String()[m.sent:], text) ||
+		m.sent == 0 && strings.Contains(m.former, text) {
 		return // MODEL-TEXT reports a text that comes twice
 	}
 	m.sent += len(text)

@@ -182,8 +182,8 @@ func newReach(w *watch) *reach {
 
 // judge takes the answer to a prompt whose rarest content is of the given kind.
 func (r *reach) judge(w *watch, ev *event, kind string) {
-	if r.failed(ev) && !w.version.states && (kind == "resource_link" || kind == "resource") {
-		w.find("failed", ev, "", []int{ev.Ref},
+	if !w.version.states && (kind == "resource_link" || kind == "resource") {
+		w.judge("failed", r.failed(ev), ev, "", []int{ev.Ref},
 			"The agent answered a prompt whose rarest content is %s with an internal error, %q, before it asked the model.",
 			kind, ev.err.Get("message").Str())
 	}
