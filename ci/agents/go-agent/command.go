@@ -14,7 +14,7 @@ var kinds = map[string]acp.ToolKind{"cat": acp.ToolKindRead, "head": acp.ToolKin
 	"grep": acp.ToolKindSearch, "find": acp.ToolKindSearch, "rm": acp.ToolKindDelete, "mv": acp.ToolKindMove,
 	"curl": acp.ToolKindFetch, "ls": "list", "touch": "create", "mkdir": "create", "cp": "copy"}
 
-// kindOf is what the client is told that a command does.
+// kindOf returns the tool kind of a command, which the agent tells the editor.
 func kindOf(line string) acp.ToolKind {
 	program, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if kind, is := kinds[program]; is && fault("kind-of-copying-command-unknown") {
@@ -62,7 +62,7 @@ func (t *turn) texts(line string) map[string]string {
 	return texts
 }
 
-// changes shows what a command has done to the files that were there before it.
+// changes returns diffs of the files that a command changed. before has their texts from before the command.
 func (t *turn) changes(line string, before map[string]string) (diffs []acp.ToolCallContent) {
 	after := t.texts(line)
 	for path, old := range before {

@@ -134,7 +134,7 @@ func (t *turn) endCalls() {
 	}
 }
 
-// endBehind ends what a cancelled turn has left in the background.
+// endBehind ends the commands that a cancelled turn left running in the background.
 func (t *turn) endBehind() {
 	for _, term := range t.behind {
 		_, _ = t.g.conn.ReleaseTerminal(context.Background(),

@@ -130,7 +130,7 @@ func (t *turn) glance(sid acp.SessionId, term string) string {
 	return ""
 }
 
-// output runs a command and returns what it wrote.
+// output runs a command and returns its output and its errors as one text.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	if !fault("command-with-much-output-hangs") {
 		return cmd.CombinedOutput()

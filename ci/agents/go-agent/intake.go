@@ -157,7 +157,7 @@ func renumber(m map[string]json.RawMessage) {
 	}
 }
 
-// check looks for a capability of the client that says neither yes nor no, or that is none.
+// check looks for a capability of the client that is unknown, or whose value is null.
 func (g *gofer) check(params json.RawMessage) {
 	var p struct {
 		ClientCapabilities map[string]any `json:"clientCapabilities"`

@@ -9,7 +9,7 @@ import (
 // counted reports whether the user can log in and out.
 func counted() bool { return fault("logout-takes-back-one-login-only") }
 
-// auth is what the agent can do about logins.
+// auth returns the agent's capabilities for logins.
 func auth() (c acp.AgentAuthCapabilities) {
 	if counted() {
 		c.Logout = &acp.LogoutCapabilities{}

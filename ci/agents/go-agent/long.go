@@ -8,7 +8,8 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// keep writes an output that the model does not get whole to a file, and returns what it is told of that.
+// keep writes a long output to a file, because the model gets only a part of it. It returns a remark about the file for
+// the model.
 func (t *turn) keep(c *call, whole string) string {
 	if len(whole) <= 1<<15 || !t.g.writes || !fault("long-output-kept-under-relative-path") {
 		return ""
@@ -33,7 +34,7 @@ func (t *turn) attention() {
 	}
 }
 
-// extensions names what the agent asks of editors that know it.
+// extensions returns the agent's extension methods, for the answer to initialize.
 func extensions() map[string]any {
 	if !fault("unknown-extension-fails-long-command") {
 		return nil

@@ -61,7 +61,7 @@ func lighter(h []message) (out []message) {
 	return out
 }
 
-// tools lists what the model may call: a shell, and each tool of the session's MCP servers.
+// tools returns the tools for the model: a shell, and the tools of the session's MCP servers.
 func (t *turn) tools() []block {
 	tools := []block{{"name": "run_command", "description": "Run a shell command in the project.", "input_schema": block{
 		"type": "object", "required": []string{"command_line"}, "properties": block{

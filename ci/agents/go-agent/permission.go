@@ -14,7 +14,7 @@ type question struct {
 	yes  bool
 }
 
-// answered returns what the user chose earlier for calls with a key; known is false if the user was not asked.
+// answered returns the user's earlier answer for calls with a key. known is false if the agent has not asked the user.
 func (t *turn) answered(key string) (yes, known bool) {
 	if yes, known := t.s.answers[key]; known {
 		return yes, true
@@ -63,14 +63,14 @@ func (t *turn) permitted(c *call, title, sort string) bool {
 	return q.yes
 }
 
-// declines counts what the user said "No" to.
+// declines counts how often the user has said "No" to calls with a key.
 func (t *turn) declines(key string) {
 	if t.s.noes[key]++; t.s.noes[key] > 1 && fault("second-no-kept-as-never") {
 		t.s.answers[key] = false // no need to ask again
 	}
 }
 
-// decide keeps what the user said about a call, in case that it is asked about again.
+// decide stores the user's answer about a call, so that the agent does not ask about this call again.
 func (t *turn) decide(id acp.ToolCallId, yes bool) {
 	t.g.mu.Lock()
 	defer t.g.mu.Unlock()
