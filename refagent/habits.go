@@ -25,7 +25,7 @@ type Habits struct {
 	// FormerTexts sends the model only the texts of earlier turns, without their tool calls.
 	FormerTexts bool
 	// Without lists capabilities that the agent lacks: load, list, resume, close, delete, directories, image, audio,
-	// embedded, http.
+	// embedded, http, sse.
 	Without []string
 	// Logins lists the ids of the offered authentication methods. LoginFirst requires a login before a session is
 	// created.

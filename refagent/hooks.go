@@ -41,6 +41,8 @@ type Hooks struct {
 	// Command may change a command that the agent is about to start itself.
 	Command func(*exec.Cmd)
 
+	// Reach changes the transport over which the agent reaches an MCP server at a URL: http or sse.
+	Reach func(transport string) string
 	// Offer returns the names of the MCP tools that a turn offers to the model, out
 	// of all their names.
 	Offer func(session string, names []string) []string

@@ -70,7 +70,7 @@ func (a *agent) advertised() object {
 		"loadSession": !a.habits.lacks("load"),
 		"promptCapabilities": object{"image": !a.habits.lacks("image"), "audio": !a.habits.lacks("audio"),
 			"embeddedContext": !a.habits.lacks("embedded")},
-		"mcpCapabilities": object{"http": !a.habits.lacks("http"), "sse": false},
+		"mcpCapabilities": object{"http": !a.habits.lacks("http"), "sse": !a.habits.lacks("sse")},
 	}
 	sessions := a.able("list", "delete", "resume", "close", "additionalDirectories:directories")
 	all["sessionCapabilities"] = sessions

@@ -19,7 +19,7 @@ import (
 // mcpPatience is the maximum time that a turn waits for MCP servers to start, and that a server may take to end.
 const mcpPatience = 5 * time.Second
 
-// mcpServer is an entry of mcpServers in session/new: a stdio server, or an HTTP server if Type is "http".
+// mcpServer is an entry of mcpServers in session/new: a stdio server, or an HTTP server if Type is "http" or "sse".
 type mcpServer struct {
 	Type, Name, Command, URL string
 	Args                     []string
@@ -64,7 +64,11 @@ func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.
 		all.Add(1)
 		a.spawn(func() {
 			defer all.Done()
-			if err := m.connect(ctx, e, a.habits.lacks("http"), a.hooks.Unlisted); err != nil && ctx.Err() == nil {
+			without := a.habits.lacks(e.Type)
+			if a.hooks.Reach != nil && e.URL != "" {
+				e.Type = a.hooks.Reach(e.Type)
+			}
+			if err := m.connect(ctx, e, without, a.hooks.Unlisted); err != nil && ctx.Err() == nil {
 				a.log.Printf("MCP server %q is not available: %v", e.Name, err)
 				m.mu.Lock()
 				m.failed = append(m.failed, e.Name)
@@ -81,6 +85,8 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted
 	case e.Type == "http" && e.URL != "" && !without:
 		client := &http.Client{Transport: &headers{list: e.Headers}}
 		t = &mcp.StreamableClientTransport{Endpoint: e.URL, HTTPClient: client, MaxRetries: -1}
+	case e.Type == "sse" && e.URL != "" && !without:
+		t = &mcp.SSEClientTransport{Endpoint: e.URL, HTTPClient: &http.Client{Transport: &headers{list: e.Headers}}}
 	case e.Command != "":
 		cmd := exec.Command(e.Command, e.Args...)
 		cmd.Env = cmd.Environ()
@@ -91,11 +97,13 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted
 	default:
 		return fmt.Errorf("transport %q is not supported", e.Type)
 	}
-	starting, done := context.WithTimeout(ctx, mcpPatience)
-	defer done()
+	// The connection lasts as long as ctx, but must be made in time.
+	life, end := context.WithCancel(ctx)
+	late := time.AfterFunc(mcpPatience, end)
 	client := mcp.NewClient(&mcp.Implementation{Name: "acp-test-refagent", Version: Version}, nil)
-	cs, err := client.Connect(starting, t, nil)
-	if err != nil {
+	cs, err := client.Connect(life, t, nil)
+	if late.Stop(); err != nil {
+		end()
 		return err
 	}
 	m.mu.Lock()
@@ -104,6 +112,8 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted
 	if unlisted {
 		return nil
 	}
+	starting, done := context.WithTimeout(ctx, mcpPatience)
+	defer done()
 	for found, err := range cs.Tools(starting, nil) {
 		if err != nil {
 			return err

@@ -456,7 +456,7 @@ var _ = Describe("a sweep", func() {
 		listens := 300 * time.Millisecond
 		e.Linger = &listens
 		w := &sweep.Sweeper{Planner: schedules.V1(), Engine: e, Points: []string{point}, Actions: []string{"cancel"},
-			Max: 2, Confirm: 2, Repro: dir, Shrink: time.Minute}
+			Max: 2, Confirm: 2, Repro: dir, Shrink: 10 * time.Minute}
 		out := swept(w, "prompt-turn/two-turns")
 		Expect(out.Findings).NotTo(BeEmpty())
 		for _, f := range out.Findings {
@@ -464,7 +464,7 @@ var _ = Describe("a sweep", func() {
 			Expect(err).NotTo(HaveOccurred())
 			switch f.Rule {
 			case "CANCEL-REASON": // the end of the turn, by a line that waits for it
-				Expect(string(text)).To(MatchRegexp(`(?s)golden off\nprompt.*\ncancel\nawait turn cancelled\n-- llm`))
+				Expect(string(text)).To(MatchRegexp(`(?s)golden off\nprompt.*\ncancel\nawait turn cancelled\n`))
 			case "EMPTY-TURN": // the end of a turn that no line waits for
 				Expect(string(text)).To(ContainSubstring("\ntag cancel\n"), "so that a run listens, too")
 			}

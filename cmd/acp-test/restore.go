@@ -131,7 +131,7 @@ func (r *restored) serveMCP(trusted bool) error {
 // overHTTP returns the HTTP canary with this name. It starts the canary on the first call.
 func (r *restored) overHTTP(name string) (*canary.Server, error) {
 	if r.web[name] == nil {
-		server, err := canary.Start(r.token(), false)
+		server, err := canary.Start(r.token(), canary.Web)
 		if err != nil {
 			return nil, err
 		}

@@ -72,6 +72,8 @@ type Sighting struct {
 	Also string `json:"also,omitempty"`
 	// Args has all arguments of a call that has more than the text.
 	Args json.RawMessage `json:"args,omitempty"`
+	// Failed is true if the server answers the call with an error.
+	Failed bool `json:"failed,omitempty"`
 	// Open is true if the server answers the call only after the client has given up.
 	Open bool `json:"open,omitempty"`
 	// Token is true if the token and, for a stdio server, its HOME and the additions of Oddly arrived unchanged.
@@ -112,7 +114,8 @@ func newServer(
 	mcp.AddTool(server, &mcp.Tool{Name: Tool, Description: "Answers with the text it is given, and a word of its own."},
 		func(ctx context.Context, r *mcp.CallToolRequest, in song) (*mcp.CallToolResult, any, error) {
 			text := token + ": " + in.Text
-			s := Sighting{What: "called", Text: in.Text, Open: in.Text == Hang, Token: arrived(ctx, r)}
+			s := Sighting{What: "called", Text: in.Text, Open: in.Text == Hang, Token: arrived(ctx, r),
+				Failed: in.Text == Fail || in.Text == Wrong}
 			if !slices.Contains([]string{Crash, Hang, Fail, Silent, Steps, Wrong}, in.Text) {
 				s.Said = text
 			}

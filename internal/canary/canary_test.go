@@ -124,7 +124,7 @@ var _ = Describe("a canary", func() {
 		_ = session.Close()
 	})
 	It("tells all arguments of a call that has more than a text, and answers verses in two texts", func() {
-		server, err := canary.Start("token", false)
+		server, err := canary.Start("token", canary.Web)
 		Expect(err).NotTo(HaveOccurred())
 		defer server.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -217,7 +217,7 @@ var _ = Describe("a canary", func() {
 		Eventually(steps).Should(Receive())
 	})
 	It("answers over http with JSON of several lines at an address with a query if it is odd", func() {
-		s, err := canary.Start("token", true)
+		s, err := canary.Start("token", canary.Unusual)
 		Expect(err).NotTo(HaveOccurred())
 		defer s.Close()
 		entry := s.Entry("c")
@@ -240,6 +240,22 @@ var _ = Describe("a canary", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(string(body)).To(ContainSubstring("{\n  \"jsonrpc\""))
 	})
+	It("answers over a stream of events, and misses the headers of each request", func() {
+		s, err := canary.Start("token", canary.Events)
+		Expect(err).NotTo(HaveOccurred())
+		defer s.Close()
+		entry := s.Entry("c")
+		Expect(entry.Type).To(Equal("sse"))
+		client := &http.Client{Transport: withHeader{entry.Headers[0].Name, entry.Headers[0].Value}}
+		Expect(call(&mcp.SSEClientTransport{Endpoint: entry.URL, HTTPClient: client})).To(Equal("token: tweet"))
+		Expect(s.Sightings()).To(ContainElement(called("token", true)))
+		Expect(call(&mcp.SSEClientTransport{Endpoint: entry.URL})).To(Equal("token: tweet"))
+		Expect(s.Sightings()).To(ContainElement(called("token", false)))
+		answer, err := client.Post(entry.URL, "application/json", nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(answer.Body.Close()).To(Succeed())
+		Expect(answer.StatusCode).To(Equal(http.StatusBadRequest), "it is no streamable HTTP")
+	})
 	It("tells of a variable that the agent gave although it is another server's", func() {
 		self, err := os.Executable()
 		Expect(err).NotTo(HaveOccurred())
@@ -261,7 +277,7 @@ var _ = Describe("a canary", func() {
 	})
 	It("sings over http and is seen", func() {
 		token := "canary-" + rand.Text()[:12]
-		s, err := canary.Start(token, false)
+		s, err := canary.Start(token, canary.Web)
 		Expect(err).NotTo(HaveOccurred())
 		defer s.Close()
 		entry := s.Entry("c")

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,9 +19,10 @@ import (
 	"github.com/acp-test/acp-test/mockclient"
 )
 
-// Server is a canary behind streamable HTTP on the loopback interface.
+// Server is a canary behind HTTP on the loopback interface.
 type Server struct {
 	token string
+	way   string // type of its entry in session/new: "http" or "sse"
 	http  *http.Server
 	url   string
 	doing sync.WaitGroup
@@ -29,41 +31,77 @@ type Server struct {
 	sightings []Sighting
 }
 
-// Start starts a canary over HTTP with the given token. The address of an odd one has a query, and its answers are JSON
-// of several lines instead of streams of events.
-func Start(token string, odd bool) (*Server, error) {
+// Kinds of canaries over HTTP. Web is the usual one, over streamable HTTP. The address of an Unusual one has a query,
+// and its answers are JSON of several lines instead of streams of events. Events has the transport of the first version
+// of MCP: the client reads one stream of events, and posts to the address that the stream names.
+const (
+	Web     = "http"
+	Unusual = "odd-http"
+	Events  = "sse"
+)
+
+// Start starts a canary over HTTP, of the given kind and with the given token.
+func Start(token, kind string) (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("starting the canary: %w", err)
 	}
-	s := &Server{token: token, url: "http://" + listener.Addr().String() + "/mcp"}
-	query := url.Values{}
-	if odd {
-		query.Set("song", "la & "+token)
-		s.url += "?" + query.Encode()
+	s := &Server{token: token, way: "http", url: "http://" + listener.Addr().String() + "/mcp"}
+	var handler http.Handler
+	switch kind {
+	case Unusual:
+		query := url.Values{"song": {"la & " + token}}.Encode()
+		s.url += "?" + query
+		handler = indented(s.streamable(true), query)
+	case Events:
+		s.way, handler = "sse", s.events()
+	default:
+		handler = s.streamable(false)
 	}
-	arrived := func(_ context.Context, r mcp.Request) bool {
-		extra := r.GetExtra()
-		return extra != nil && extra.Header.Get(Header) == token
-	}
-	server := newServer(token, 0, false, arrived, s.see)
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{JSONResponse: odd})
 	mux := http.NewServeMux()
-	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Encode() != query.Encode() {
-			r.Header.Del(Header) // the agent did not use the address that it was given
-		}
-		if odd && r.Method == http.MethodPost {
-			indented := &indenter{ResponseWriter: w, status: http.StatusOK}
-			defer indented.flush()
-			w = indented
-		}
-		handler.ServeHTTP(w, r)
-	})
+	mux.Handle("/mcp", handler)
 	s.http = &http.Server{Handler: loopback.Guard(mux), ReadHeaderTimeout: 10 * time.Second}
 	s.Serve(listener)
 	return s, nil
+}
+
+// streamable serves streamable HTTP, with answers in JSON or as streams of events.
+func (s *Server) streamable(json bool) http.Handler {
+	server := newServer(s.token, 0, false, func(_ context.Context, r mcp.Request) bool {
+		extra := r.GetExtra()
+		return extra != nil && extra.Header.Get(Header) == s.token
+	}, s.see)
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
+		&mcp.StreamableHTTPOptions{JSONResponse: json})
+}
+
+// events serves the transport of the first version of MCP. The token has arrived if each request so far had it.
+func (s *Server) events() http.Handler {
+	var lacking atomic.Bool
+	server := newServer(s.token, 0, false, func(context.Context, mcp.Request) bool { return !lacking.Load() }, s.see)
+	handler := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get(Header) != s.token {
+			lacking.Store(true)
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// indented passes requests on, and indents the answers. The token of a request to an address without the query does
+// not arrive, because the agent did not use the address that it was given.
+func indented(handler http.Handler, query string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Encode() != query {
+			r.Header.Del(Header)
+		}
+		if r.Method == http.MethodPost {
+			lines := &indenter{ResponseWriter: w, status: http.StatusOK}
+			defer lines.flush()
+			w = lines
+		}
+		handler.ServeHTTP(w, r)
+	})
 }
 
 // indenter holds an answer in JSON back until flush, which writes it with line breaks and indentation.
@@ -119,7 +157,7 @@ func (s *Server) see(sighting Sighting) {
 // Entry returns the entry in session/new for this server.
 func (s *Server) Entry(name string) mockclient.HTTPServer {
 	return mockclient.HTTPServer{
-		Type: "http", Name: name, URL: s.url, Headers: []mockclient.EnvVariable{{Name: Header, Value: s.token}},
+		Type: s.way, Name: name, URL: s.url, Headers: []mockclient.EnvVariable{{Name: Header, Value: s.token}},
 	}
 }
 

@@ -78,6 +78,7 @@ func inACP() map[string]func() hooks {
 		"server-tools-in-part":           always(hooks{Offer: offersRest}),
 		"server-tools-in-first-turn":     offersOnce,
 		"server-tools-not-asked-for":     always(hooks{Unlisted: true}),
+		"server-events-as-http":          always(hooks{Reach: func(string) string { return "http" }}),
 		"server-called-twice":            always(hooks{Serve: servesTwice}),
 		"server-call-not-made":           always(hooks{Serve: servesNothing}),
 		"server-gives-former-result":     servesFormer,

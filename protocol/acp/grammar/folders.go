@@ -84,8 +84,8 @@ func (w *writer) canAddFolders() bool {
 	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
 }
 
-// extraFolder opens a session with an additional folder, and sometimes reopens the session. Then the model reads a file
-// in the additional folder.
+// extraFolder opens a session with an additional folder, and sometimes reopens the session, with or without that
+// folder. If the session still has the folder, the model then reads a file in it.
 func (w *writer) extraFolder() {
 	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}
 	file := c.extra + "/" + w.name("nota") + "x.txt"
@@ -98,7 +98,14 @@ func (w *writer) extraFolder() {
 	w.plainTurn(c)
 	w.between(c, keptFolder)
 	if w.ways("load", "resume") && w.one(2) {
+		if w.one(2) {
+			c.extra = ""
+		}
 		w.reopen(c)
+	}
+	if c.extra == "" {
+		w.plainTurn(c)
+		return
 	}
 	w.prompt(c, w.name("P"))
 	reads := reply{tool("read_file", object{"path": "$WORK/" + file}), tool("read_file", object{"path": "readme.txt"})}

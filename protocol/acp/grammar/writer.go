@@ -182,7 +182,10 @@ func (w *writer) setUp() {
 		w.Add(ids)
 	}
 	if len(servers) == 2 {
-		w.another = strings.TrimPrefix(strings.TrimSpace(servers[1]), "odd-")
+		w.another = "http"
+		if !overHTTP(servers[1]) {
+			w.another = strings.TrimSpace(servers[1])
+		}
 	}
 	w.gives(servers, name)
 	if children {
@@ -245,9 +248,15 @@ func (w *writer) servers() []string {
 	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " older", " chatty", " ",
 		" http", " odd-http"})
 	some, second, twin := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2), w.one(2)
-	also := pick(w.r, []string{" http", " odd-http"})
+	also, events := pick(w.r, []string{" http", " odd-http"}), w.one(3) && w.able("mcpCapabilities.sse")
+	if events {
+		also = " sse"
+	}
+	if events && overHTTP(how) {
+		how = also
+	}
 	bare := how == " " || overHTTP(how)
-	switch http := w.able("mcpCapabilities.http"); {
+	switch http := events || w.able("mcpCapabilities.http"); {
 	case !some:
 		return nil
 	case !http && bare:
@@ -261,7 +270,9 @@ func (w *writer) servers() []string {
 }
 
 // overHTTP reports whether the end of a script line with an MCP server names a server over HTTP.
-func overHTTP(server string) bool { return strings.HasSuffix(server, "http") }
+func overHTTP(server string) bool {
+	return strings.HasSuffix(server, "http") || strings.HasSuffix(server, "sse")
+}
 
 // setUpAll writes a set-up with everything that an episode may need.
 func (w *writer) setUpAll() {

@@ -40,7 +40,7 @@ func authCode(w *watch) {
 			w.Saw("no-methods")
 		}
 		if c.authed {
-			w.Saw("after-authenticate")
+			w.Saw("after-authenticate", "new-after-authenticate")
 		}
 		if c.loggedOut && c.demanded && ev.verb == newSession {
 			w.judge("after-logout", ev.succeeded(), ev, "", []int{ev.Ref},
@@ -55,7 +55,7 @@ func authCode(w *watch) {
 		message := ev.err.Get("message").Str()
 		switch code := ev.code(); {
 		case code == -32000 && c.authed:
-			w.find("after-authenticate", ev, ev.Method, []int{ev.Ref},
+			w.find(pick(ev.verb == newSession, "new-after-authenticate", "after-authenticate"), ev, ev.Method, []int{ev.Ref},
 				"%s failed with -32000 %q although authenticate had succeeded.", ev.Method, message)
 		case code == -32000 && len(c.methods) == 0:
 			w.find("no-methods", ev, ev.Method, []int{c.initDone, ev.Ref},

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -18,6 +19,8 @@ type folders struct {
 	*watch
 	all  []string
 	said map[string]string // prompts and the model's tool calls, by session, up to mostSaid bytes each
+	// roots has the additional folders of each session that a model request named in its system text.
+	roots map[string][]string
 }
 
 // mostSaid is how many bytes of text are kept per session.
@@ -26,7 +29,7 @@ const mostSaid = 256 << 10
 // otherFolder checks that a session does not work in another session's folder, nor in the folder that it had before a
 // load. Paths that the user or the model named are allowed.
 func otherFolder(w *watch) func(ev *event, path string) {
-	f := &folders{watch: w, said: map[string]string{}}
+	f := &folders{watch: w, said: map[string]string{}, roots: map[string][]string{}}
 	w.On(func(ev *event) {
 		if dir := ev.params.Get("cwd").Str(); dir != "" && !slices.Contains(f.all, dir) && len(f.all) < rememberedSessions {
 			f.all = append(f.all, dir)
@@ -62,7 +65,11 @@ func (f *folders) told(ev *event) {
 	}
 	a, ok := ev.askedOfModel()
 	s := t.session
-	if !ok || s.cwd == "" || bytes.Contains(ev.Raw, []byte(s.cwd)) {
+	if !ok || s.cwd == "" {
+		return
+	}
+	f.former(ev, s, a)
+	if bytes.Contains(ev.Raw, []byte(s.cwd)) {
 		return
 	}
 	system, all := a.System(), f.all
@@ -77,6 +84,24 @@ func (f *folders) told(ev *event) {
 		f.watch.judge("told-folder", namesFolder(system, dir), ev, dir, nil,
 			"The model request names the folder %q of another session, but not the session's own folder %q.",
 			dir, s.cwd)
+	}
+}
+
+// former checks that the system text no longer names an additional folder that a load or resume has taken away.
+func (f *folders) former(ev *event, s *session, a fakellm.Asked) {
+	if len(s.roots)+len(f.roots[s.id]) == 0 {
+		return
+	}
+	system := a.System()
+	for _, dir := range f.roots[s.id] {
+		gone := !slices.Contains(s.roots, dir) && !under(dir, s.cwd) && !strings.Contains(f.said[s.id], dir)
+		f.watch.judge("kept-folder", gone && namesFolder(system, dir), ev, dir, nil, "The session was opened again without "+
+			"the additional folder %q, but the model request still names the folder.", dir)
+	}
+	for _, dir := range s.roots {
+		if !slices.Contains(f.roots[s.id], dir) && namesFolder(system, dir) {
+			rules.Remember(f.roots, rememberedSessions, s.id, append(f.roots[s.id], dir))
+		}
 	}
 }
 

@@ -54,6 +54,17 @@ func permGuard(w *watch) {
 		}
 	}, toolUpdate, toolCall)
 
+	w.On(func(ev *event) {
+		r := ev.request
+		if r.tool == nil || r.turn == nil || denial(ev) != granted {
+			return
+		}
+		gone := r.tool.status == failed && r.tool.seq > r.seq && r.back == nil && r.turn.alone() && !r.turn.stopped() &&
+			!slices.ContainsFunc(r.turn.tools, func(t *tool) bool { return t.denied > 0 })
+		w.judge("not-awaited", gone, ev, r.tool.id, []int{r.seq, r.tool.seq},
+			"The user allowed tool call %q, but the agent had reported the call as failed before this answer.", r.tool.id)
+	}, answered(permission))
+
 	w.watchEffects()
 	w.watchNames()
 }

@@ -21,7 +21,7 @@ import (
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
 		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
-		calls: map[string]*serverCall{}, none: map[string]string{}}
+		calls: map[string]*serverCall{}, none: map[string]string{}, wished: map[*turn]int{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -61,6 +61,7 @@ type serverWatch struct {
 	// mode or options were changed, or whose user rejected something for always.
 	refused map[*turn]bool
 	strict  map[string]bool
+	wished  map[*turn]int // how many calls the model made in each turn
 }
 
 // transportUse is the use of the MCP servers over one transport, or of the twin servers.
@@ -83,12 +84,14 @@ type serverCall struct {
 	at          int    // Seq of the model request with that result
 	said        string // the server's latest answer
 	args        any    // arguments that the model gave in its latest call, decoded; nil if unknown
+	error       int    // Seq of a call that the server answered with an error
 	open        int    // Seq of a call that the server answers only after the agent gave up; 0 once it has
 	over        string // key in serverWatch.over of the server that the model named last
 	of          *turn  // turn in which the model last asked for the call
 	stopped     bool   // a turn was cancelled before a server got the call
 	cancelled   bool   // the turn of the call was cancelled
 	failed      bool   // a call of the turn failed, so the server's answer may not have reached the agent
+	completed   int    // calls of the turn that completed
 }
 
 // serverBy describes an MCP server by its key in serverWatch.over.
@@ -187,6 +190,9 @@ func (w *serverWatch) reached(ev *event) {
 	if open, _ := ev.body.Get("open").Bool(); open {
 		s.open = ev.Seq
 	}
+	if failed, _ := ev.body.Get("failed").Bool(); failed {
+		s.error = ev.Seq
+	}
 	w.judge("twice", s.seen > s.asked, ev, text, nil,
 		"The MCP server got %d calls with %q, but the model made %d.", s.seen, clip(text), s.asked)
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
@@ -225,6 +231,9 @@ func (w *serverWatch) mixedUp(s *serverCall) bool {
 
 // called counts the calls of a server's tool in a model reply.
 func (w *serverWatch) called(ev *event) {
+	if t := w.state.turnOf(ev); t != nil {
+		rules.Remember(w.wished, rememberedRequests, t, w.wished[t]+len(called(ev.body.Get("steps"))))
+	}
 	for step := range ev.body.Get("steps").Items() {
 		if !strings.HasPrefix(step.Str(), `tool: "mcp"`) {
 			continue
@@ -343,6 +352,7 @@ func (w *serverWatch) turnEnded(ev *event) {
 		if s.of == ev.turn {
 			s.cancelled = ev.turn.stopped()
 			s.failed = slices.ContainsFunc(ev.turn.tools, func(k *tool) bool { return k.status == failed })
+			s.completed = lists.Count(ev.turn.tools, func(k *tool) bool { return k.status == completed })
 		}
 		s.stopped = s.stopped || s.seen == 0 && ev.turn.stopped()
 	}
@@ -394,15 +404,17 @@ func (w *serverWatch) looked(ev *event) {
 				"worked on a call. After another turn the agent has not told the server.")
 		}
 	}
-	for t := range w.refused {
-		if t.started == int(seq) {
-			delete(w.refused, t)
-		}
-	}
+	over := func(t *turn) bool { return t.started == int(seq) }
+	maps.DeleteFunc(w.refused, func(t *turn, _ bool) bool { return over(t) })
+	maps.DeleteFunc(w.wished, func(t *turn, _ int) bool { return over(t) })
 }
 
-// calledIn checks that a server got a call of the turn that has just ended.
+// calledIn checks that a server got a call of the turn that has just ended, and that the editor was told if the call
+// failed. The editor's calls must be as many as the model's, so that each stands for one.
 func (w *serverWatch) calledIn(ev *event, s *serverCall, text string) {
+	w.judge("completed", s.error > 0 && s.completed == w.wished[s.of] && s.of.alone(), ev, text, []int{s.error},
+		"The MCP server answered the call with %q with an error, but the agent reported each call of the turn as "+
+			"completed.", clip(text))
 	u := w.over[s.over]
 	if s.at == 0 || u == nil || u.listed == 0 {
 		return

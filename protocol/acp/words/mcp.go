@@ -36,8 +36,8 @@ type mcpServers struct {
 	own     []mockclient.MCPServer
 }
 
-// oddHTTP is the kind of canary over HTTP whose address and answers are unusual.
-const oddHTTP = "odd-http"
+// overWeb lists the kinds of canaries over HTTP.
+var overWeb = []string{canary.Web, canary.Unusual, canary.Events}
 
 // canaryName is the default name of the canary.
 const canaryName = "canary"
@@ -153,11 +153,11 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if apart.Raw() != "" && (!stdio || apart.Raw() != "apart") {
 		return l.Usage(apart.Column, "env= takes apart, for a canary over stdio")
 	}
-	if !stdio && kind != "http" && kind != oddHTTP {
+	if !stdio && !slices.Contains(overWeb, kind) {
 		return l.Usage(l.Rest[1].Column, "%q is not a kind of canary", kind)
 	}
 	if !stdio {
-		return startHTTP(kind == oddHTTP)
+		return startHTTP(kind)
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		if b.Self() == "" {
@@ -180,14 +180,14 @@ var overStdio = map[string]string{"stdio": "", "slow": canary.Slow, "other": can
 	"stubborn": canary.Stubborn, "paged": canary.Paged, "chatty": canary.Chatty, "older": canary.Older,
 	"twin": ""}
 
-// startHTTP returns a step that starts the canary over HTTP, unless it runs already.
-func startHTTP(odd bool) scenarios.Step {
+// startHTTP returns a step that starts a canary over HTTP, unless one runs already.
+func startHTTP(kind string) scenarios.Step {
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
 		if c.servers().http != nil {
 			return nil
 		}
-		server, err := canary.Start(token(b), odd)
+		server, err := canary.Start(token(b), kind)
 		if err != nil {
 			return fmt.Errorf("starting the canary: %w", err)
 		}
