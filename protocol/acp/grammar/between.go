@@ -44,6 +44,14 @@ func interludes() []interlude {
 				w.Add(`request authenticate '{"methodId": "%s"}' as %s`, w.Login, name)
 				w.Add("await response %s", name)
 			}},
+		{"a session long after a login", func(w *writer) bool { return several(w) && w.Login != "" && !w.V2 },
+			func(w *writer, _ *convo) {
+				name := w.name("A")
+				w.Add(`request authenticate '{"methodId": "%s"}' as %s`, w.Login, name)
+				w.Add("await response %s", name)
+				w.Add("await quiet 4s")
+				w.plainTurn(w.newConvo())
+			}},
 		{"a turn at its limit", shapes, func(w *writer, c *convo) {
 			w.turnEndsIn(c, w.says("text"), fakellm.NewStep("stop", "length"))
 		}},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,6 +45,8 @@ type shape struct {
 	Raw string `yaml:"raw"`
 	// File describes a file that must exist before the call: the end of its name, after the mark, and its text.
 	File []string `yaml:"file"`
+	// Beside is how many other files with long names are in the folder of that file.
+	Beside int `yaml:"beside"`
 	// Paths are the ends of file names, after the mark: of the path, and of the target if the call moves a file.
 	Paths []string `yaml:"paths"`
 	Args  object   `yaml:"args"`
@@ -74,7 +77,11 @@ var shapes = sync.OnceValue(func() (all []shape) {
 func (s shape) make(w *writer, fill func(string) string) object {
 	args := object{}
 	if s.File != nil {
-		w.put(fill("MARK"+s.File[0]), w.or(fill(s.File[1])))
+		name := fill("MARK" + s.File[0])
+		w.put(name, w.or(fill(s.File[1])))
+		for n := range s.Beside {
+			w.put(path.Join(path.Dir(name), fmt.Sprintf("noch-eine-datei-mit-einem-langen-namen-in-diesem-ordner-%d.txt", n)), "\n")
+		}
 	}
 	for i, name := range s.Paths {
 		args[[]string{"path", "to"}[i]] = w.path(fill("MARK" + name))

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/hearing"
 	"github.com/acp-test/acp-test/rules"
@@ -34,6 +35,7 @@ func modelCalls(w *watch) {
 			x.frames.Write(ev.Raw)
 		}
 	}, toolCall, toolUpdate, asked(permission))
+	c.on(c.blind, asked(permission))
 	c.on(func(ev *event, x *calling) {
 		for at := range ev.update.Get("locations").Items() {
 			x.places[ev.update.Get("toolCallId").Str()] = true
@@ -177,6 +179,19 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, shown: x.shown, failed: x.failed, refused: x.refused,
 			rejected: x.rejected, done: x.done, frames: x.frames, places: x.places, files: x.files}
 	}
+}
+
+// blind checks that a permission request, or an earlier message about the calls of the turn, shows what the model
+// wants to do: the path or command of a call in its latest reply.
+func (c *callWatch) blind(ev *event, x *calling) {
+	marks := lists.Map(x.wanted, wish.mark)
+	if len(marks) == 0 || slices.Contains(marks, "") || x.frames.Len() >= rememberedText {
+		return
+	}
+	const least = 24 // bytes; titles cut long commands
+	shown := func(mark string) bool { return strings.Contains(x.frames.String(), mark[:min(len(mark), least)]) }
+	c.judge("blind", !slices.ContainsFunc(marks, shown), ev, string(ev.ID), []int{x.asked}, "The agent asks for "+
+		"permission, but neither the request nor an earlier message about the turn's tool calls has %q.", marks[0])
 }
 
 // ends judges the calls of a turn that has ended. It cannot judge earlier: the log may place a model request before
