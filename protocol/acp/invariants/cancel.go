@@ -274,6 +274,17 @@ func cancelCause(w *watch) {
 		}
 	}, cancelTold)
 	w.On(func(ev *event) {
+		const soon = 5 * time.Second // later, the agent may withdraw the request because it waits in vain
+		r := ev.conn.ids[rules.OfAgent][idOf(ev.params.Get("requestId"))]
+		if r == nil || r.turn == nil {
+			return
+		}
+		other := last[ev.conn]
+		w.judge("other-session", other.seq > r.seq && other.session != r.turn.session && !r.turn.excused() &&
+			ev.At-r.at < soon, ev, fmt.Sprint(r.seq), []int{r.seq, other.seq},
+			"The agent took back %s of a turn that nobody had cancelled; the cancel was for another session.", r.method)
+	}, agentTakesBack)
+	w.On(func(ev *event) {
 		switch t := ev.request.turn; {
 		case t == nil:
 		case denial(ev) == dismissed, ev.code() == -32800:
