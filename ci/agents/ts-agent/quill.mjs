@@ -336,7 +336,7 @@ async function readText(turn, file, more = {}) {
     const last = more.line && more.limit && fault('limit-sent-as-last-line') ? { limit: more.line + more.limit - 1 } : {};
     return (await turn.client.request(methods.client.fs.readTextFile, { sessionId: fault('reads-name-newest-session') ? newestId : s.id, path: file, ...more, ...last }, stop)).content;
   }
-  const text = await readFile(file, 'utf8');
+  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(await readFile(file)); // other texts would be spoiled by an edit
   if (!more.line && !more.limit) return text;
   const from = (more.line ?? 1) - 1;
   return text.split('\n').slice(from, more.limit ? from + more.limit : undefined).join('\n');

@@ -80,7 +80,7 @@ func (s shape) make(w *writer, fill func(string) string) object {
 		name := fill("MARK" + s.File[0])
 		w.put(name, w.or(fill(s.File[1])))
 		for n := range s.Beside {
-			w.put(path.Join(path.Dir(name), fmt.Sprintf("noch-eine-datei-mit-einem-langen-namen-in-diesem-ordner-%d.txt", n)), "\n")
+			w.put(fmt.Sprintf("%s/eine-datei-mit-einem-recht-langen-namen-im-selben-ordner-%d.txt", path.Dir(name), n), "\n")
 		}
 	}
 	for i, name := range s.Paths {

@@ -39,9 +39,9 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	if x == nil || x.open || !t.alone() || t.joined > 0 || t.like || t.stopped() {
 		return
 	}
-	if x.bad >= 400 && t.spoke { // EMPTY-TURN judges an empty turn
-		w.judge("failed", ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-			"The model failed with status %d, but the turn ended with end_turn without telling the user.", x.bad)
+	if limit := ev.stop == "max_turn_requests"; x.bad >= 400 && (t.spoke || limit) { // EMPTY-TURN judges an empty turn
+		w.judge("failed", (limit || ev.stop == "end_turn") && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
+			"The model failed with status %d, but the turn ended with %s without telling the user.", x.bad, ev.stop)
 	}
 	if x.stop == "" {
 		w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
