@@ -75,7 +75,7 @@ var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "s
 	"taken-back-new-blocks", "second-command-outlives-cancel",
 	"last-value-refused", "mode-back-on-load",
 	"server-tools-in-part", "server-tools-in-first-turn", "server-tools-not-asked-for", "server-called-twice",
-	"server-call-not-made", "server-gives-former-result", "server-not-told-of-cancel"}
+	"server-call-not-made", "server-gives-former-result", "server-not-told-of-cancel", "server-events-as-http"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.
