@@ -18,7 +18,7 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	sid := acp.SessionId(t.s.id)
 	bg := context.Background()
 	line, stays := behind(line)
-	term, err := t.g.conn.CreateTerminal(bg, acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh",
+	term, err := t.create(acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh",
 		Args: []string{"-c", line}, Cwd: acp.Ptr(t.folder()), OutputByteLimit: acp.Ptr(t.room())})
 	if err != nil {
 		t.fatal = err
@@ -101,6 +101,7 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 		last = append(last, acp.WithUpdateContent(shown("Exit code 0")))
 	}
 	t.tell(acp.UpdateToolCall(c.id, last...))
+	t.record(acp.UpdateToolCall(c.id, acp.WithUpdateContent(shown(res.Output))))
 	if late {
 		release()
 	}
@@ -109,6 +110,47 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 		t.tell(acp.UpdateToolCall(c.id, view))
 	}
 	return res.Output, true
+}
+
+// create makes a terminal, one at a time.
+func (t *turn) create(q acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
+	bg, none := context.Background(), acp.CreateTerminalResponse{}
+	if !fault("unanswered-terminal-bars-later-ones") {
+		return t.g.conn.CreateTerminal(bg, q)
+	}
+	limit := time.After(5 * time.Second)
+	select {
+	case t.g.making <- struct{}{}:
+	case <-t.ctx.Done():
+		return none, t.ctx.Err()
+	case <-limit:
+		return none, errors.New("another terminal is still being made")
+	}
+	type reply struct {
+		res acp.CreateTerminalResponse
+		err error
+	}
+	got := make(chan reply)
+	gone := make(chan struct{})
+	go func() {
+		res, err := t.g.conn.CreateTerminal(bg, q)
+		<-t.g.making
+		select {
+		case got <- reply{res, err}:
+		case <-gone:
+			if err == nil {
+				_, _ = t.g.conn.ReleaseTerminal(bg,
+					acp.ReleaseTerminalRequest{SessionId: q.SessionId, TerminalId: res.TerminalId})
+			}
+		}
+	}()
+	select {
+	case r := <-got:
+		return r.res, r.err
+	case <-limit:
+		close(gone)
+		return none, errors.New("the editor has made no terminal in five seconds")
+	}
 }
 
 // glance looks for a moment whether a command that still runs has written something.
@@ -192,6 +234,7 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 		cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	}
 	before := t.texts(line)
+	defer t.watch(cmd)()
 	raw, err := soon(cmd, leave)
 	if err == errBehind {
 		return err.Error(), true
@@ -206,4 +249,39 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	}
 	t.completed(c, out, t.changes(line, before)...)
 	return out, true
+}
+
+// job is what may still run of a command that has ended.
+type job struct {
+	group int
+	open  *os.File // until all of it has ended
+}
+
+// watch lets a command and all that it starts be waited for. What it returns is called when the command has ended.
+func (t *turn) watch(cmd *exec.Cmd) func() {
+	if !fault("prompt-waits-for-background-process") {
+		return func() {}
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return func() {}
+	}
+	cmd.ExtraFiles = []*os.File{w}
+	return func() {
+		w.Close()
+		if cmd.Process != nil {
+			t.jobs = append(t.jobs, job{cmd.Process.Pid, r})
+		}
+	}
+}
+
+// outlast waits for what the turn has started, so that nothing of it is left behind.
+func (t *turn) outlast() {
+	for _, j := range t.jobs {
+		j := j
+		unhook := context.AfterFunc(t.ctx, func() { _ = syscall.Kill(-j.group, syscall.SIGKILL) })
+		_, _ = io.Copy(io.Discard, j.open)
+		unhook()
+		j.open.Close()
+	}
 }

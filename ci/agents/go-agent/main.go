@@ -36,6 +36,8 @@ type gofer struct {
 	offered  acp.ProtocolVersion     // by the editor
 	writes   bool                    // the editor writes files
 	logins   int                     // the key of the environment is one
+	always   map[string]bool         // what the user has said yes to for every session
+	making   chan struct{}           // full while the editor makes a terminal
 }
 
 func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
@@ -62,6 +64,7 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 		AgentInfo:       &acp.Implementation{Name: "gofer", Version: "1.0.0-beta.2"},
 		AuthMethods:     logins(p.ClientCapabilities),
 		AgentCapabilities: acp.AgentCapabilities{
+			LoadSession: loads(),
 			PromptCapabilities: acp.PromptCapabilities{
 				Image: true, EmbeddedContext: fault("embedded-file-of-bytes-refused")},
 			SessionCapabilities: abilities(),
@@ -104,8 +107,19 @@ func (g *gofer) Authenticate(_ context.Context, p acp.AuthenticateRequest) (acp.
 	return acp.AuthenticateResponse{}, acp.NewInvalidParams("this agent has no auth methods")
 }
 
-// Prompt runs one turn. The SDK's own context is left alone: it also ends when a second prompt arrives.
+// Prompt answers a prompt when its turn has ended.
 func (g *gofer) Prompt(request context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+	if fault("pause-of-model-told-as-end-turn") {
+		return g.settled(request, p)
+	}
+	return g.prompt(request, p, nil)
+}
+
+// prompt runs one turn. The SDK's own context is left alone: it also ends when a second prompt arrives. idle, where
+// there is one, gets an element when the model has nothing more to say.
+func (g *gofer) prompt(
+	request context.Context, p acp.PromptRequest, idle chan struct{},
+) (acp.PromptResponse, error) {
 	if !fault("second-prompt-ends-running-turn") {
 		request = context.Background()
 	}
@@ -141,14 +155,16 @@ func (g *gofer) Prompt(request context.Context, p acp.PromptRequest) (acp.Prompt
 	}
 	s.done, s.mute = make(chan struct{}), false
 	if g.cancels[s.id] != int(seen) || s.owed > 0 && fault("second-cancel-of-turn-hits-next-prompt") ||
-		s.ending && resumes() { // it is about to be closed
+		s.ending && fault("session-closed-in-turn-cancels-after-resume") { // it is about to be closed
 		stop()
 	}
 	g.mu.Unlock()
 	failed := false
+	t := &turn{g: g, s: s, ctx: ctx, idle: idle}
 	defer g.reply(s)
 	defer func() {
 		g.mu.Lock()
+		s.keep()
 		close(s.done)
 		s.rest = s.done
 		if ctx.Err() != nil && s.owed > 0 {
@@ -163,10 +179,10 @@ func (g *gofer) Prompt(request context.Context, p acp.PromptRequest) (acp.Prompt
 		}
 		g.mu.Unlock()
 	}()
-	t := &turn{g: g, s: s, ctx: ctx}
 	if g.untold(s) {
 		t.commands()
 	}
+	t.said(p.Prompt)
 	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
 	if isReset(strings.TrimSpace(words)) && alone {
 		s.history = nil
@@ -191,9 +207,14 @@ func (g *gofer) Prompt(request context.Context, p acp.PromptRequest) (acp.Prompt
 	content = append(content, t.linked(p.Prompt)...)
 	content = append(content, t.opened(p.Prompt)...)
 	s.history = append(s.history, message{Role: "user", Content: content})
+	t.checkpoint()
 	reason, err := t.run()
+	t.outlast()
 	if reason, err = t.end(before, reason, err); err != nil {
 		failed = true
+		if t.refused && fault("model-failure-told-as-stop-reason-error") {
+			return acp.PromptResponse{StopReason: "error"}, nil
+		}
 		return acp.PromptResponse{}, err
 	}
 	return acp.PromptResponse{StopReason: reason}, nil
@@ -201,7 +222,8 @@ func (g *gofer) Prompt(request context.Context, p acp.PromptRequest) (acp.Prompt
 
 func main() {
 	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{},
-		decided: map[acp.ToolCallId]bool{}, model: models()[0], prompts: map[string]string{}, logins: 1}
+		decided: map[acp.ToolCallId]bool{}, model: models()[0], prompts: map[string]string{}, logins: 1,
+		always: map[string]bool{}, making: make(chan struct{}, 1)}
 	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
 	if fault("odd-message-reported-on-stdout") {
 		g.conn.SetLogger(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn})))
@@ -241,4 +263,5 @@ func main() {
 	}
 	g.mu.Unlock()
 	time.Sleep(100 * time.Millisecond) // let killed children be reaped
+	g.unlock()
 }

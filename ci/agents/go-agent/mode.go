@@ -8,7 +8,10 @@ import (
 )
 
 // moded reports whether sessions have modes: one in which the user is asked about calls, and one for those who trust.
-func moded() bool { return fault("mode-of-set-mode-missing-in-options") }
+func moded() bool {
+	return fault("mode-of-set-mode-missing-in-options") || fault("mode-changed-by-answer-not-told") ||
+		fault("current-mode-set-again-refused")
+}
 
 var modeIds = []string{"ask", "auto"}
 
@@ -44,8 +47,38 @@ func (g *gofer) setMode(sid acp.SessionId, mode string) error {
 	if !slices.Contains(modeIds, mode) {
 		return acp.NewInvalidParams(map[string]any{"modeId": mode})
 	}
-	s.mode = mode
+	if s.mode = mode; !fault("mode-of-set-mode-missing-in-options") {
+		s.shown = mode
+	}
 	return nil
+}
+
+// enter sets the mode of a session in the older form, and tells the options of it.
+func (g *gofer) enter(sid acp.SessionId, mode string) error {
+	g.mu.Lock()
+	s := g.sessions[string(sid)]
+	if s != nil && s.mode == mode && fault("current-mode-set-again-refused") {
+		g.mu.Unlock()
+		return broken("Already in the mode "+mode, string(sid))
+	}
+	if err := g.setMode(sid, mode); err != nil {
+		g.mu.Unlock()
+		return err
+	}
+	options := g.options(s)
+	g.mu.Unlock()
+	if !fault("mode-of-set-mode-missing-in-options") {
+		_ = g.conn.SessionUpdate(context.Background(), acp.SessionNotification{SessionId: sid,
+			Update: acp.SessionUpdate{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: options}}})
+	}
+	return nil
+}
+
+// trust lets the session run all further calls without a question.
+func (t *turn) trust() {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	t.s.mode, t.s.shown = "auto", "auto"
 }
 
 // setModeOption sets the mode of a session as an option, and tells the older form of it.

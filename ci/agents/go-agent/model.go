@@ -125,6 +125,7 @@ func broken(why string, data any) error {
 // reply gets the next answer of the model.
 func (t *turn) reply() (content []block, reason string, err error) {
 	content, reason, err = t.ask()
+	defer func() { t.withdraw(content, err) }()
 	if err != nil && t.brokeOff && t.ctx.Err() == nil && fault("broken-stream-asked-again-repeats-text") {
 		content, reason, err = t.ask()
 	}
@@ -147,6 +148,7 @@ func (t *turn) ask() (content []block, reason string, err error) {
 		"tools":  t.tools(),
 		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + "." + t.also(), "messages": t.recent()})
 	a, ctx := answer{turn: t}, t.ctx
+	defer a.hush()
 	if fault("cancel-during-thought-waits-for-its-end") {
 		own, stop := context.WithCancel(context.Background())
 		defer stop()
@@ -173,7 +175,7 @@ func (t *turn) ask() (content []block, reason string, err error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != 200 {
-		t.pause = patience(res)
+		t.pause, t.refused = patience(res), true
 		raw, _ := io.ReadAll(io.LimitReader(res.Body, 500))
 		if res.StatusCode == 429 && fault("usage-limit-told-as-login-needed") {
 			return nil, "", acp.NewAuthRequired(map[string]any{"detail": string(raw)})

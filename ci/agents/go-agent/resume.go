@@ -7,14 +7,20 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
 
-func resumes() bool { return fault("session-closed-in-turn-cancels-after-resume") }
+func resumes() bool {
+	return fault("session-closed-in-turn-cancels-after-resume") || fault("resume-does-not-connect-mcp-servers") ||
+		fault("forked-session-not-live")
+}
 
-func forks() bool { return fault("fork-and-source-write-into-one-history") }
+func forks() bool {
+	return fault("fork-and-source-write-into-one-history") || fault("forked-session-not-live")
+}
 
 // abilities is what clients can do with sessions.
 func abilities() acp.SessionCapabilities {
@@ -48,15 +54,30 @@ func (g *gofer) ResumeSession(_ context.Context, p acp.ResumeSessionRequest) (ac
 	if old.done != nil {
 		return none, acp.NewInvalidRequest("a turn is running in this session")
 	}
+	if fault("resume-does-not-connect-mcp-servers") {
+		if old.closed {
+			old.mcp = nil
+		}
+		old.cwd, old.closed, old.told, old.ending = filepath.Clean(p.Cwd), false, false, false
+		return none, nil
+	}
+	g.reopen(old, p.Cwd, p.McpServers)
+	return none, nil
+}
+
+// reopen lets a session go on, with other MCP servers. The caller holds the lock.
+func (g *gofer) reopen(old *session, cwd string, servers []acp.McpServer) {
 	s := *old
-	s.cwd, s.closed, s.told = filepath.Clean(p.Cwd), false, false
+	s.cwd, s.closed, s.told = filepath.Clean(cwd), false, false
+	if !fault("session-closed-in-turn-cancels-after-resume") {
+		s.ending = false
+	}
 	s.mcp, s.mcpReady = nil, make(chan struct{})
 	g.sessions[s.id] = &s
 	if !old.closed {
 		go old.disconnect()
 	}
-	go s.connect(p.McpServers)
-	return none, nil
+	go s.connect(servers)
 }
 
 // disconnect ends the MCP servers of a session that has taken others.
@@ -69,7 +90,7 @@ func (s *session) disconnect() {
 
 // empty is the history of a new session.
 func empty() []message {
-	if !forks() {
+	if !fault("fork-and-source-write-into-one-history") {
 		return nil
 	}
 	return make([]message, 0, 32) // room for the first turns
@@ -101,8 +122,14 @@ func (g *gofer) UnstableForkSession(
 	s := &session{id: fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano()), cwd: filepath.Clean(p.Cwd),
 		title: from.title, updated: time.Now(), history: from.history, answers: maps.Clone(from.answers),
 		asked: maps.Clone(from.asked), noes: maps.Clone(from.noes), was: maps.Clone(from.was), model: from.model,
+		agreed:   map[string]bool{},
 		mcpReady: make(chan struct{}), rest: make(chan struct{})}
 	g.sessions[s.id] = s
+	if fault("forked-session-not-live") { // like one of the list
+		s.closed, s.history = true, slices.Clone(s.history)
+		close(s.mcpReady)
+		return acp.UnstableForkSessionResponse{SessionId: acp.SessionId(s.id)}, nil
+	}
 	go s.connect(servers)
 	return acp.UnstableForkSessionResponse{SessionId: acp.SessionId(s.id)}, nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,6 +42,9 @@ type session struct {
 	mute           bool              // the client has taken the running prompt back, and hears no more of it
 	messages       int               // of the model
 	mode, shown    string            // how calls are treated, and what the options say of it
+	agreed         map[string]bool   // what the user has said yes to
+	log            []json.RawMessage // the updates that a load replays
+	stored         bool              // read from its file, and not opened
 }
 
 func notFound(id acp.SessionId) error {
@@ -62,7 +66,8 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 	defer g.mu.Unlock()
 	s := &session{cwd: filepath.Clean(p.Cwd), answers: map[string]bool{}, mcpReady: make(chan struct{}),
 		updated: time.Now(), asked: map[string]bool{}, rest: make(chan struct{}), noes: map[string]int{},
-		model: models()[0], was: map[string]string{}, more: more, history: empty(), mode: "ask", shown: "ask"}
+		model: models()[0], was: map[string]string{}, more: more, history: empty(), mode: "ask", shown: "ask",
+		agreed: map[string]bool{}}
 	s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().UnixNano())
 	if fault("sessions-of-same-second-share-id") {
 		s.id = fmt.Sprintf("gofer.%d.%d", os.Getpid(), time.Now().Unix())
@@ -80,6 +85,7 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 		}
 	}
 	g.sessions[s.id] = s
+	s.store(entry{Cwd: s.cwd})
 	if g.folder == "" {
 		g.folder = s.cwd
 	}
@@ -152,8 +158,10 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.tidy()
+	g.recall()
+	later := p.Cwd != nil && fault("list-filter-applied-after-paging")
 	for _, s := range g.sessions {
-		all := p.Cwd == nil || p.Cursor != nil && fault("list-filter-lost-on-later-pages")
+		all := p.Cwd == nil || later || p.Cursor != nil && fault("list-filter-lost-on-later-pages")
 		all = all || strings.HasPrefix(s.cwd, filepath.Clean(*p.Cwd)) && fault("list-filter-takes-folders-that-begin-alike")
 		if s.title != "" && (all || filepath.Clean(*p.Cwd) == s.place()) {
 			if fault("listing-renews-updated-at") {
@@ -183,6 +191,11 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 		out.NextCursor = acp.Ptr(base64.RawURLEncoding.EncodeToString([]byte(fmt.Sprintf("after:%d", next))))
 	} else if p.Cursor != nil && fault("last-page-has-empty-cursor") {
 		out.NextCursor = acp.Ptr("")
+	}
+	if later {
+		out.Sessions = slices.DeleteFunc(out.Sessions, func(i acp.SessionInfo) bool {
+			return i.Cwd != filepath.Clean(*p.Cwd)
+		})
 	}
 	return out, nil
 }

@@ -62,13 +62,13 @@ func (g *gofer) SetSessionConfigOption(
 }
 
 func (g *gofer) SetSessionMode(_ context.Context, p acp.SetSessionModeRequest) (acp.SetSessionModeResponse, error) {
+	if moded() {
+		return acp.SetSessionModeResponse{}, g.enter(p.SessionId, string(p.ModeId))
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.sessions[string(p.SessionId)] != nil && fault("mode-set-though-there-are-none") {
 		return acp.SetSessionModeResponse{}, nil
-	}
-	if moded() {
-		return acp.SetSessionModeResponse{}, g.setMode(p.SessionId, string(p.ModeId))
 	}
 	return acp.SetSessionModeResponse{}, acp.NewMethodNotFound(acp.AgentMethodSessionSetMode)
 }

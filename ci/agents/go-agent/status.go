@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	acp "github.com/coder/acp-go-sdk"
@@ -15,6 +17,36 @@ func (t *turn) announce(c *call, kind acp.ToolKind, files []acp.ToolCallLocation
 	}
 	t.tell(acp.StartToolCall(c.id, c.title, acp.WithStartKind(kind), acp.WithStartRawInput(c.input),
 		func(tc *acp.SessionUpdateToolCall) { tc.Locations = files }))
+}
+
+// foretell shows a call whose arguments are still on their way.
+func (t *turn) foretell(use block) {
+	name, _ := use["name"].(string)
+	kind := acp.ToolKindOther
+	if name == "run_command" {
+		kind = acp.ToolKindExecute
+	}
+	t.g.mu.Lock()
+	t.g.calls++
+	id := acp.ToolCallId(fmt.Sprintf("run:%d", t.g.calls))
+	t.g.mu.Unlock()
+	if t.foretold == nil {
+		t.foretold = map[any]acp.ToolCallId{}
+	}
+	t.foretold[use["id"]] = id
+	t.tell(acp.StartToolCall(id, name, acp.WithStartKind(kind), acp.WithStartRawInput(map[string]any{})))
+}
+
+// withdraw ends the calls that were shown but are not made.
+func (t *turn) withdraw(content []block, err error) {
+	for use, id := range t.foretold {
+		made := slices.ContainsFunc(callsIn(content), func(c *call) bool { return c.use["id"] == use })
+		if err != nil || !made {
+			delete(t.foretold, use)
+			t.tell(acp.UpdateToolCall(id, acp.WithUpdateStatus(acp.ToolCallStatusFailed),
+				acp.WithUpdateContent(shown("The model did not finish the call."))))
+		}
+	}
 }
 
 // begins tells that a call runs from now on.
@@ -36,9 +68,12 @@ func (t *turn) completed(c *call, out string, diffs ...acp.ToolCallContent) {
 	if out == "" && fault("call-without-output-never-completed") {
 		return // nothing to show
 	}
-	t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
-		acp.WithUpdateContent(append(shown(t.lastPiece(c, out)), diffs...)),
-		acp.WithUpdateRawOutput(map[string]any{"output": out})))
+	last := []acp.ToolCallUpdateOpt{acp.WithUpdateStatus(acp.ToolCallStatusCompleted),
+		acp.WithUpdateRawOutput(map[string]any{"output": out})}
+	if c.name != "run_command" || !fault("output-of-child-in-raw-output-only") {
+		last = append(last, acp.WithUpdateContent(append(shown(t.lastPiece(c, out)), diffs...)))
+	}
+	t.tell(acp.UpdateToolCall(c.id, last...))
 }
 
 // lastPiece tells a long output in pieces, and returns the last of them.

@@ -31,6 +31,8 @@ type answer struct {
 	mind     sync.Mutex // held during a thought
 	thinking bool
 	heard    time.Time // when the piece before came
+
+	quiet *time.Timer // ends when nothing has been said for a while
 }
 
 // think notes whether the model is in the middle of a thought.
@@ -62,6 +64,9 @@ func (a *answer) event(data []byte) error {
 	if err := json.Unmarshal(data, &ev); err != nil {
 		return broken("The model backend sent no JSON", err.Error())
 	}
+	if ev.Type != "ping" {
+		a.hush()
+	}
 	switch ev.Type {
 	case "content_block_start":
 		if ev.Block["type"] == "tool_use" && fault("text-before-call-told-twice") {
@@ -71,8 +76,12 @@ func (a *answer) event(data []byte) error {
 			a.think(ev.Block["type"] == "thinking")
 		}
 		a.content, a.partial, a.unsent, a.last = append(a.content, ev.Block), "", "", ""
+		if ev.Block["type"] == "tool_use" && fault("call-announced-again-with-arguments") {
+			a.turn.foretell(ev.Block)
+		}
 	case "content_block_delta":
 		a.piece(a.content[len(a.content)-1], ev.Delta)
+		a.listen()
 	case "content_block_stop":
 		a.think(false)
 		a.flush()
@@ -85,6 +94,7 @@ func (a *answer) event(data []byte) error {
 				b["input"] = input
 			}
 		}
+		a.listen()
 	case "message_delta":
 		if ev.Delta.Stop != "" {
 			a.reason = ev.Delta.Stop

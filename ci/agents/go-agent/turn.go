@@ -49,6 +49,12 @@ type turn struct {
 	steps   []acp.PlanEntry // the calls of the newest answer
 	behind  []string        // terminals whose commands go on in the background
 	unheard error           // why the editor was not told of a long command
+	refused bool            // the model's server answered with an error
+	wentOn  int             // how often the model was asked for the rest of an answer
+	idle    chan struct{}   // gets an element when the model has nothing more to say
+	jobs    []job           // what may still run of the commands
+
+	foretold map[any]acp.ToolCallId // calls that were shown before their arguments were there
 }
 
 type call struct {
@@ -58,6 +64,7 @@ type call struct {
 	title string
 	input map[string]any
 	asked bool // the user had a question about it
+	mcp   bool // an MCP server has failed to do it
 }
 
 // line is the command that a call of the shell asks for.
@@ -74,6 +81,7 @@ func shown(s string) []acp.ToolCallContent {
 }
 
 func (t *turn) tell(u acp.SessionUpdate) {
+	t.record(u)
 	if t.muted() {
 		return
 	}
@@ -125,6 +133,12 @@ func (t *turn) run() (acp.StopReason, error) {
 		if len(calls) == 0 {
 			switch reason {
 			case "max_tokens", "model_context_window_exceeded":
+				if fault("limit-after-going-on-told-as-end-turn") {
+					if t.goOn() {
+						continue
+					}
+					break
+				}
 				if fault("token-limit-told-as-end-turn") {
 					return acp.StopReasonEndTurn, nil
 				}
@@ -155,7 +169,7 @@ func (t *turn) run() (acp.StopReason, error) {
 		}
 		if declined {
 			t.s.history = append(t.s.history, message{Role: "assistant", Content: text("I stopped there.")})
-			t.tell(acp.UpdateAgentMessageText("\nI stopped there, as you declined."))
+			t.stopped()
 			if fault("declined-turn-told-as-refusal") {
 				return acp.StopReasonRefusal, nil
 			}
@@ -222,6 +236,33 @@ func (t *turn) failed() acp.ToolCallStatus {
 	return acp.ToolCallStatusFailed
 }
 
+// goOn asks the model for the rest of an answer that was cut off. It reports false when it has done so often enough.
+func (t *turn) goOn() bool {
+	if t.wentOn++; t.wentOn > 3 {
+		return false
+	}
+	t.s.history = append(t.s.history, message{Role: "user", Content: text("Go on where you stopped.")})
+	return true
+}
+
+// stopped says why the turn ends after a call that the user declined.
+func (t *turn) stopped() {
+	why := acp.UpdateAgentMessageText("\nI stopped there, as you declined.")
+	if fault("words-after-no-follow-response") {
+		time.AfterFunc(200*time.Millisecond, func() { t.tell(why) }) // together with what else there may be
+		return
+	}
+	t.tell(why)
+}
+
+// known is the id under which a call that failed is ended.
+func (t *turn) known(c *call) acp.ToolCallId {
+	if id, is := c.use["id"].(string); is && c.mcp && fault("failed-mcp-call-ends-under-models-id") {
+		return acp.ToolCallId(id)
+	}
+	return c.id
+}
+
 // runAll announces all calls of one answer at once and then runs them one by one.
 func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 	t.once, t.first = map[string]bool{}, calls[0]
@@ -237,6 +278,10 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 			n = t.s.calls
 		}
 		c.id = acp.ToolCallId(fmt.Sprintf("run:%d", n))
+		if id, is := t.foretold[c.use["id"]]; is {
+			c.id = id
+			delete(t.foretold, c.use["id"])
+		}
 		t.newest = c.id
 		t.g.mu.Unlock()
 		c.name, _ = c.use["name"].(string)
@@ -274,7 +319,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 			t.ended = append(t.ended, c.id)
 		}
 		if !ok && !silent {
-			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(t.failed()), acp.WithUpdateContent(shown(out))))
+			t.tell(acp.UpdateToolCall(t.known(c), acp.WithUpdateStatus(t.failed()), acp.WithUpdateContent(shown(out))))
 		}
 		t.stepped(n, ok)
 	}
@@ -327,6 +372,7 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 				out += t.keep(c, out)
 				t.completed(c, out)
 			}
+			c.mcp = !ok && t.ctx.Err() == nil
 			if t.ctx.Err() != nil && fault("cancel-ends-mcp-server") {
 				go m.close() // it may still work on the call
 			}
