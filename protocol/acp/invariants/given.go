@@ -94,10 +94,13 @@ func (g *given) links() (all []*givenBlock) {
 	return all
 }
 
-// names returns the texts that identify a link: its URI, the last part of the URI, its name and its title.
+// names returns the texts that identify a link: its URI, also without file://, the last two parts of the URI, the last
+// part alone, its name and its title.
 func names(b wire.Value) []string {
 	uri := b.Get("uri").Str()
-	return []string{bare(uri), bare(path.Base(uri)), bare(b.Get("name").Str()), bare(b.Get("title").Str())}
+	file, last := strings.TrimPrefix(uri, "file://"), path.Base(uri)
+	return lists.Map([]string{uri, file, path.Join(path.Base(path.Dir(uri)), last), last, b.Get("name").Str(),
+		b.Get("title").Str()}, bare)
 }
 
 // head returns the first 64 bytes of encoded data, which identify the data. An agent that scales a picture changes
