@@ -42,6 +42,8 @@ type Ability struct {
 	Login string
 	// Together says that one session can work while another session waits for the model.
 	Together bool
+	// Waits says that a turn waits for its subagent: the model gets what the subagent answered as the result of the call.
+	Waits bool
 	// Busy says how a prompt to a busy session ended: "refused", "no answer", or its stop reason.
 	Busy string
 	// Blocks says, for each type of content block, how a prompt with such a block ended, as in Busy.

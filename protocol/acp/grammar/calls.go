@@ -186,8 +186,11 @@ func lane(mark, gate string) string {
 	if gate != "" {
 		held = "      - gate: " + gate + "\n      - text: Looked at it.\n"
 	}
-	return fmt.Sprintf("  %s:\n    when: {user~: %[1]q}\n    reply:\n      - text: Begun with %[1]s.\n%s", mark, held)
+	return fmt.Sprintf("  %s:\n    when: {user~: %[1]q}\n    reply:\n      - text: %s\n%s", mark, begun(mark), held)
 }
+
+// begun returns the first text of the subagent that the agent starts for a call.
+func begun(mark string) string { return "Begun with " + mark + "." }
 
 // path returns a name in the session's folder, as an absolute path or relative to that folder.
 func (w *writer) path(name string) string {

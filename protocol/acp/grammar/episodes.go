@@ -110,7 +110,10 @@ func (w *writer) wayIn() {
 			w.out["requests"] = true
 			w.lost("kill", "client next fs=none terminal=none", "restart")
 		}},
-		{"second process", w.has("process") && w.ways("load"), func() { w.lost("beside") }},
+		{"second process", w.has("process") && w.ways("load"), func() {
+			w.lost("beside")
+			w.shared = true
+		}},
 	}
 	list = slices.DeleteFunc(list, func(l leaving) bool { return !l.can })
 	leave := pick(w.r, list)

@@ -219,6 +219,7 @@ func (a *Ability) turned(probe string, p *asked) {
 		t := p.tool()
 		t.Promised = probe == "servers" // its probe is there because the profile names it
 		a.Tools[p.text] = t
+		a.Waits = a.Waits || p.text == "delegate" && p.hearsSubagent()
 	case p.text == "hello":
 		a.streams(p)
 	case probe == "together" && p.text == "the other":
@@ -230,6 +231,13 @@ func (a *Ability) turned(probe string, p *asked) {
 	case strings.HasPrefix(probe, "promptCapabilities."):
 		a.Blocks[p.text] = p.ending()
 	}
+}
+
+// hearsSubagent reports whether a model request of the turn has the answer of its subagent.
+func (p *asked) hearsSubagent() bool {
+	return slices.ContainsFunc(p.entries, func(e transcript.Entry) bool {
+		return e.Kind == transcript.ModelRequest && bytes.Contains(e.Raw, []byte(begun("calibrated")))
+	})
 }
 
 // streams finds out whether the agent sends text while a gate holds the model's reply, and in how many updates.

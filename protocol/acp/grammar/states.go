@@ -104,7 +104,7 @@ var states = []state{
 			sing := object{"server": w.server, "tool": "canary_sing", "args": object{"text": "hang"}}
 			return []reply{w.beside(tool("mcp", sing), "read_file"), w.last()}
 		}, func(w *writer, _ *turn) { w.Add("canary called text=hang else=skip") }, true},
-	{3, "child at work", uses("delegate"), nil, func(w *writer, t *turn) []reply {
+	{3, "child at work", waits, nil, func(w *writer, t *turn) []reply {
 		c, _ := w.call("delegate")
 		w.lanes = strings.TrimSuffix(w.lanes, lane(c.mark, "")) + lane(c.mark, t.hold(w))
 		return []reply{{c.step}, w.last()}
@@ -144,6 +144,9 @@ func uses(tool string) func(*writer, *convo) bool {
 		return w.has("tools") && w.works(tool) && c.mode == "" && w.asked[tool] == ""
 	}
 }
+
+// waits reports whether a turn of the session can wait for a subagent.
+func waits(w *writer, c *convo) bool { return w.Waits && uses("delegate")(w, c) }
 
 // requests returns the condition that the agent sends a request of the given method when it carries out a tool.
 func requests(tool, method string) func(*writer, *convo) bool {

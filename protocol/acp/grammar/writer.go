@@ -39,6 +39,7 @@ type writer struct {
 	random  func(part int) *rand.Rand
 	opened  int               // number of sessions chosen in this episode
 	stops   int               // number of times the process has ended
+	shared  bool              // another process of the agent may keep sessions to itself
 	made    []call            // calls of the turn that is being written
 	server  string            // name of the MCP server, or of the first one if there are two
 	another string            // http or twin: the server beside the one over stdio, with tools of the same names
@@ -340,22 +341,30 @@ func (w *writer) ways(names ...string) bool {
 	})
 }
 
-// reopen loads or resumes a session that is closed or whose process has ended.
+// reopen loads or resumes a session that is closed or whose process has ended. An agent may refuse a session that
+// another of its processes has open.
 func (w *writer) reopen(c *convo) {
 	how := "load"
 	if !w.ways("load") || w.ways("resume") && w.one(3) {
 		how = "resume"
 	}
 	l := w.name("L")
-	w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
+	if !w.shared {
+		w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
+	}
 	var bare script.Word
 	if c.servers && w.served() && w.one(6) {
 		bare, w.hung = script.Option("servers", "none"), true // so no later turn calls the server
 		w.covered(how, withoutServers)
 	}
 	w.Add("session %s %s %s %s %s as %s", how, c.name, c.in(), c.beside(), bare, l)
-	w.Add("await response %s result?", l)
-	w.check("", "goes-on")
+	if w.shared {
+		w.Add("await response %s", l)
+		w.Add("needs saw response %s result?", l)
+	} else {
+		w.Add("await response %s result?", l)
+		w.check("", "goes-on")
+	}
 	c.gone, c.servers = false, w.served() // the agent may or may not restore the mode
 	w.covered(how, w.setting(c))
 }
