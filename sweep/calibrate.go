@@ -24,7 +24,8 @@ import (
 // Calibrate learns how an agent behaves from simple turns, which are not
 // judged. If keep is not "", it tries to save the transcripts and the agent's
 // version in that folder. Recall can load them later. learned is a paragraph
-// for the user.
+// for the user. If ctx has a deadline and it passes after the basic turns,
+// Calibrate returns what they show, and saves nothing.
 func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version string) (g Grammar, learned string,
 	err error) {
 	ctx, stop := context.WithCancel(ctx)
@@ -39,10 +40,15 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	if err := s.ask(ctx, from.Questions(w.Engine.Profile), seen); err != nil {
 		return nil, "", cmp.Or(context.Cause(ctx), err)
 	}
-	if g, learned = from.Learn(seen); from.More != nil {
-		if err := s.ask(ctx, from.More(g), seen); err != nil {
+	if g, learned = from.Learn(seen); from.More != nil && ctx.Err() == nil {
+		more := maps.Clone(seen)
+		switch err := s.ask(ctx, from.More(g), more); {
+		case errors.Is(ctx.Err(), context.DeadlineExceeded): // the basic turns suffice
+			return g, learned + " There was no time to learn more.", nil
+		case err != nil:
 			return nil, "", cmp.Or(context.Cause(ctx), err)
 		}
+		seen = more
 	}
 	if ctx.Err() != nil {
 		return nil, "", context.Cause(ctx)

@@ -172,6 +172,22 @@ var _ = Describe("drawn sessions", func() {
 		Expect(ok).To(BeFalse())
 	})
 
+	It("are drawn from the basic turns if the time to learn ends with them", func() {
+		keep, from := GinkgoT().TempDir()+"/kept", *grammar.V1()
+		over := deadline{context.Background(), make(chan struct{})}
+		more := from.More
+		from.More = func(g sweep.Grammar) map[string]sweep.Archive {
+			close(over.passed)
+			return more(g)
+		}
+		w := &sweep.Sweeper{Engine: engine(""), Jobs: 8}
+		g, learned, err := w.Calibrate(over, &from, keep, "7")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(g).NotTo(BeNil())
+		Expect(learned).To(HaveSuffix(" There was no time to learn more."))
+		Expect(keep).NotTo(BeADirectory())
+	})
+
 	DescribeTable("find a fault that no scenario was written for, and shrink it", Label("large"),
 		func(fault, rule string) {
 			explore := exploring(fault)
@@ -201,3 +217,20 @@ var _ = Describe("drawn sessions", func() {
 		Entry("of a permission", "rejected-tool-completes", "PERM-GUARD"),
 	)
 })
+
+// deadline is a context whose deadline passes when passed is closed.
+type deadline struct {
+	context.Context
+	passed chan struct{}
+}
+
+func (d deadline) Done() <-chan struct{} { return d.passed }
+
+func (d deadline) Err() error {
+	select {
+	case <-d.passed:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}

@@ -94,12 +94,13 @@ func (g *given) links() (all []*givenBlock) {
 	return all
 }
 
-// names returns the texts that identify a link: its URI, also without file://, the last two parts of the URI, the last
-// part alone, its name and its title.
+// names returns the texts that identify a link: its URI, the path of its file, the last two parts of that path, the
+// last part alone, its name and its title. An agent may write a fragment such as #L1 in another way.
 func names(b wire.Value) []string {
 	uri := b.Get("uri").Str()
-	file, last := strings.TrimPrefix(uri, "file://"), path.Base(uri)
-	return lists.Map([]string{uri, file, path.Join(path.Base(path.Dir(uri)), last), last, b.Get("name").Str(),
+	plain, _, _ := strings.Cut(uri, "#")
+	file, last := strings.TrimPrefix(plain, "file://"), path.Base(plain)
+	return lists.Map([]string{uri, file, path.Join(path.Base(path.Dir(plain)), last), last, b.Get("name").Str(),
 		b.Get("title").Str()}, bare)
 }
 
