@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 )
 
 // inRoots returns the root directory of the session that contains a path, and the path relative to it. It returns an
@@ -215,9 +216,19 @@ func writeFile(ctx context.Context, w *work) error {
 	return nil
 }
 
+// original returns the text of a file that the agent is to change. It refuses a file with bytes that are no UTF-8,
+// because writing the text would change them too.
+func (w *work) original(ctx context.Context, path string) (string, error) {
+	text, err := w.read(ctx, path, 0, 0)
+	if err == nil && strings.ContainsRune(text, utf8.RuneError) {
+		err = fmt.Errorf("%s is not a text in UTF-8", path)
+	}
+	return text, err
+}
+
 func editFile(ctx context.Context, w *work) error {
 	path, old := w.path(), w.args.str("old")
-	before, err := w.read(ctx, path, 0, 0)
+	before, err := w.original(ctx, path)
 	if err != nil {
 		return err
 	}
@@ -262,7 +273,7 @@ func patchFile(ctx context.Context, w *work) error {
 	path, before := w.path(), ""
 	if w.s.before(path) != nil {
 		var err error
-		if before, err = w.read(ctx, path, 0, 0); err != nil {
+		if before, err = w.original(ctx, path); err != nil {
 			return err
 		}
 	}
