@@ -186,7 +186,7 @@ async function* events(body) {
     const lines = (rest + piece).split('\n');
     rest = lines.pop();
     for (const line of lines) {
-      if (!line.startsWith('data:') || line.includes('[DONE]')) continue;
+      if (!line.startsWith('data:') || line.slice(5).trim() === '[DONE]') continue;
       const chunk = JSON.parse(line.slice(5));
       if (chunk.error) throw new Error(chunk.error.message);
       yield chunk;
