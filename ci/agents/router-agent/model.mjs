@@ -36,7 +36,7 @@ async function* choices(body) {
   for await (const piece of text) {
     const lines = (rest + piece).split('\n');
     rest = lines.pop();
-    for (const line of lines.filter((l) => l.startsWith('data:') && !l.includes('[DONE]'))) {
+    for (const line of lines.filter((l) => l.startsWith('data:') && l.slice(5).trim() !== '[DONE]')) {
       const choice = JSON.parse(line.slice(5)).choices?.[0];
       if (choice) yield choice;
     }
