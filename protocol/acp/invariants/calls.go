@@ -12,7 +12,6 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/hearing"
-	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -65,45 +64,8 @@ func modelCalls(w *watch) {
 	})
 	if !w.version.states {
 		emptiedCalls(w)
+		hiddenOutput(w)
 	}
-}
-
-// emptiedCalls checks that the last update of a completed call does not take away the text that an earlier one showed.
-func emptiedCalls(w *watch) {
-	type shown struct{ full, empty int } // Seq of the last update with content, and of one that removes it
-	turns := map[*turn]map[string]*shown{}
-	w.inTurn(func(ev *event, t *turn) {
-		list := ev.update.Get("content")
-		if list.Kind() != wire.Array {
-			return
-		}
-		if turns[t] == nil {
-			rules.Remember(turns, rememberedRequests, t, map[string]*shown{})
-		}
-		if turns[t] == nil || len(turns[t]) >= rememberedTools {
-			return
-		}
-		s := rules.Entry(turns[t], ev.update.Get("toolCallId").Str())
-		if list.Len() == 0 {
-			s.empty = ev.Seq
-			return
-		}
-		if *s = (shown{}); list.Find("type", "content").Exists() {
-			s.full = ev.Seq
-		}
-	}, toolCall, toolUpdate)
-	w.onEnd(func(ev *event) {
-		if ev.turn == nil || turns[ev.turn] == nil {
-			return
-		}
-		for _, k := range ev.turn.tools {
-			if s := turns[ev.turn][k.id]; s != nil && k.status == completed && k.denied == 0 {
-				w.judge("emptied", s.full > 0 && s.empty > 0, ev, k.id, []int{s.full, s.empty},
-					"The last update of tool call %q removes the text that an earlier update showed.", k.id)
-			}
-		}
-		delete(turns, ev.turn)
-	})
 }
 
 type callWatch struct {
