@@ -11,21 +11,29 @@ import (
 // always legal.
 func lateContent(w *watch) {
 	waiting := map[*session]*turn{} // ended turns after which content may still come
+	begun := map[*turn]int{}        // Seq of the model request whose reply a gate held when the turn ended
 	count := func(t *turn) {
 		if t.stop == "cancelled" {
 			w.Saw("after-cancelled")
 		}
-		w.Saw("after-turn")
+		w.Saw("after-turn", "early-end")
 	}
 	w.On(func(ev *event) {
-		if t := ev.turn; t != nil {
-			waiting[t.session] = t
+		t := ev.turn
+		if t == nil {
+			return
+		}
+		waiting[t.session] = t
+		if held := w.state.models.heldFor(t.session, t, ev.Seq); held != nil && ev.stop == "end_turn" && !t.stopped() &&
+			t.alone() {
+			begun[t] = held.asked
 		}
 	}, answered(prompt))
 	w.On(func(ev *event) {
 		if t := waiting[ev.session]; t != nil {
 			count(t)
 			delete(waiting, ev.session)
+			delete(begun, t)
 		}
 	}, asked(prompt))
 	w.AtEnd(func(end rules.End) {
@@ -55,6 +63,9 @@ func lateContent(w *watch) {
 		case s.closed > 0 && t.close != nil:
 			w.find("after-closed", ev, object, []int{t.close.seq, t.ended, s.closed},
 				"%s came after the session was closed in the middle of a turn.", what)
+		case begun[t] > 0 && ev.topic != userChunk:
+			w.find("early-end", ev, fmt.Sprint(t.ended), []int{begun[t], t.ended},
+				"The turn ended with end_turn while the model was replying; %s came after that.", what)
 		case ev.tool != nil && ev.tool.turn == t || continuesMessage(ev, t):
 			w.find("continues-turn", ev, object, because,
 				"%s belongs to a turn that had ended with %q; clients that stopped listening lose the content.",
