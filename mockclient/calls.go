@@ -319,7 +319,7 @@ func (e *Editor) message(id wire.ID, method string, params []byte) []byte {
 		value, _ := encode(e.opts.Members[name]) // no error, because the value was read from YAML
 		b = append(b, value...)
 	}
-	return append(b, '}')
+	return e.encoded(append(b, '}'))
 }
 
 // response renders a response. It has the error rpcErr, or the result if rpcErr is nil.

@@ -41,6 +41,8 @@ type Options struct {
 	// Add returns raw with optional members added. raw is the params of a method or, if result is true, the
 	// result of the method's response. If Add is nil, no members are added.
 	Add func(method string, result bool, raw []byte) []byte
+	// Escape writes each / as \/, and each character outside ASCII as \u escapes, as programs in some languages do.
+	Escape bool
 	// Handlers answers requests of the agent, by method. A handler replaces the editor's built-in answer to the
 	// method. All handlers run in one goroutine, in the order in which the requests arrive. A handler that has to
 	// wait must therefore start a goroutine.

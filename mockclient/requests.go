@@ -72,7 +72,7 @@ func (e *Editor) respond(r *Request, body func() (any, *RPCError), again bool) (
 		r.answered = true
 		r.stopTimer()
 		delete(e.requests, r.Entry.Seq)
-		return e.agent.Append(raw), true
+		return e.agent.Append(e.encoded(raw)), true
 	})
 	return entry, errors.Join(failed, err)
 }

@@ -165,7 +165,7 @@ func (w *writer) setUp() {
 	servers := w.servers()
 	ids := pick(w.r, []string{"", "", "", "ids strings=req-", "ids strings=7", "ids theirs", oddIDs})
 	name := pick(w.r, []string{"canary", "canary", "canary-bird", "canary_bird_2"})
-	adds := pick(w.r, []string{"", "", "", "", "nulls", "metas"})
+	adds := pick(w.r, []string{"", "", "", "", "nulls", "metas", "escapes"})
 	system := w.able("sessionCapabilities.systemPrompt") && w.has("settings") && w.one(2)
 	if w.without("s") {
 		return

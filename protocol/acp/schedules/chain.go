@@ -18,8 +18,8 @@ var inChain = []string{"session", "prompt", "await", "release", "cancel", "cance
 	"model", "group", "stall", "request", "same-history", "write-shape"}
 
 // onceInChain are the commands that a chain writes once for all its schedules.
-var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "nulls", "policy", "rules",
-	"terminal", "elicit", "mcp"}
+var onceInChain = []string{"needs", "client", "files", "buffer", "env", "home", "ids", "nulls", "escapes", "policy",
+	"rules", "terminal", "elicit", "mcp"}
 
 // shared returns a key for a schedule. Schedules with equal keys can share a process. The key is "" if the schedule
 // changes its process, so that it cannot share one.

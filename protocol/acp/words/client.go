@@ -35,6 +35,7 @@ type client struct {
 	refuse   map[string]bool // methods that the editor refuses
 	ids      mockclient.IDs
 	theirIDs bool
+	escapes  bool // write characters as escapes of JSON
 	// adds adds optional members to each message of the editor; nil adds none.
 	adds      func(v *schema.Version, method string, result bool, raw []byte) []byte
 	terminals mockclient.Terminals
@@ -103,7 +104,7 @@ func (c *client) Connect(a *transport.Agent, env []string, root string, isolated
 		}
 		c.editor = mockclient.NewEditor(a, mockclient.Options{
 			Capabilities: c.offers, Policy: c.policy(), Files: &c.files, IDs: c.ids, TheirIDs: c.theirIDs,
-			Version: c.version, Members: c.members(), Add: add,
+			Version: c.version, Members: c.members(), Add: add, Escape: c.escapes,
 			Within:    root,
 			Terminals: &c.terminals, Elicitation: &mockclient.Elicitation{Rules: c.elicits},
 		})

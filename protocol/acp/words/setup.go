@@ -134,6 +134,17 @@ func adding(
 	}
 }
 
+func compileEscapes(l *scenarios.Line) scenarios.Step {
+	l.AtMost(0)
+	return func(_ context.Context, b *scenarios.Branch) error {
+		if err := scenarios.Early(l, b, "escapes"); err != nil {
+			return err
+		}
+		of(b).change(func() { of(b).escapes = true })
+		return nil
+	}
+}
+
 func compilePermit(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("kind", "title", "about", "offers", "nth", "after", "delay", "remember")
 	choice := l.One(0, "a choice")

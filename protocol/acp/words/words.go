@@ -66,7 +66,7 @@ func commands(table string) []*scenarios.Command {
 		"client": compileClient, "permit": compilePermit, "system": compileSystem, "hold": compileHold,
 		"refuse": compileRefuse, "files": compileFiles, "buffer": scenarios.CompileFile(openBuffer), "ids": compileIDs,
 		"nulls": adding("nulls", (*schema.Version).WithNulls),
-		"metas": adding("metas", (*schema.Version).WithMeta), "policy": compilePolicy, "terminal": compileTerminal,
+		"metas": adding("metas", (*schema.Version).WithMeta), "escapes": compileEscapes, "policy": compilePolicy, "terminal": compileTerminal,
 		"elicit": compileElicit,
 		"mcp":    compileMCP, "canary": compileCanary, "same-history": compileSameHistory, "child": compileChild,
 		"initialize": compileInitialize, "authenticate": compileCall("authenticate", "methodId"),
