@@ -55,6 +55,9 @@ func listSane(w *watch) {
 		empty := list.Kind() == wire.Array && list.Len() == 0
 		w.judge("empty-page", empty && named && r.cwd == "" && !ch.changed, ev, "", []int{ch.cursors[r.cursor]},
 			"The agent returned the cursor %q, but its page has no sessions.", r.cursor)
+		w.judge("filtered-page", empty && r.cwd != "" && ev.result.Get("nextCursor").Kind() == wire.String && !ch.changed,
+			ev, "", []int{ev.Ref}, "The page for %q has no sessions, but a cursor to more: an editor that shows a page "+
+				"shows nothing.", r.cwd)
 		w.Saw("cursor")
 		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
 			text := next.Str()
