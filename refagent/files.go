@@ -217,7 +217,8 @@ func writeFile(ctx context.Context, w *work) error {
 }
 
 // original returns the text of a file that the agent is to change. It refuses a file with bytes that are no UTF-8,
-// because writing the text would change them too.
+// because writing the text would change them too. In its text they are U+FFFD, so it also refuses a file that has this
+// character.
 func (w *work) original(ctx context.Context, path string) (string, error) {
 	text, err := w.read(ctx, path, 0, 0)
 	if err == nil && strings.ContainsRune(text, utf8.RuneError) {

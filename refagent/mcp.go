@@ -102,7 +102,11 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted
 	late := time.AfterFunc(mcpPatience, end)
 	client := mcp.NewClient(&mcp.Implementation{Name: "acp-test-refagent", Version: Version}, nil)
 	cs, err := client.Connect(life, t, nil)
-	if late.Stop(); err != nil {
+	if !late.Stop() && err == nil {
+		_ = cs.Close() // it was made too late
+		err = context.DeadlineExceeded
+	}
+	if err != nil {
 		end()
 		return err
 	}

@@ -40,19 +40,20 @@ func (w *Sweeper) Calibrate(ctx context.Context, from *Generator, keep, version 
 	if err := s.ask(ctx, from.Questions(w.Engine.Profile), seen); err != nil {
 		return nil, "", cmp.Or(context.Cause(ctx), err)
 	}
-	if g, learned = from.Learn(seen); from.More != nil && ctx.Err() == nil {
-		more := maps.Clone(seen)
-		switch err := s.ask(ctx, from.More(g), more); {
-		case errors.Is(ctx.Err(), context.DeadlineExceeded): // the basic turns suffice
-			return g, learned + " There was no time to learn more.", nil
-		case err != nil:
-			return nil, "", cmp.Or(context.Cause(ctx), err)
-		}
-		seen = more
+	g, learned = from.Learn(seen)
+	more := maps.Clone(seen)
+	if from.More != nil && ctx.Err() == nil {
+		err = s.ask(ctx, from.More(g), more)
 	}
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded): // the basic turns suffice
+		return g, learned + " There was no time to learn more.", nil
+	case ctx.Err() != nil:
 		return nil, "", context.Cause(ctx)
+	case err != nil:
+		return nil, "", err
 	}
+	seen = more
 	g, learned = from.Learn(seen)
 	if keep != "" {
 		if err := keepCalibration(s.engine.Out, keep, version, maps.Keys(seen)); err != nil {

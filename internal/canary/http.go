@@ -75,15 +75,13 @@ func (s *Server) streamable(json bool) http.Handler {
 		&mcp.StreamableHTTPOptions{JSONResponse: json})
 }
 
-// events serves the transport of the first version of MCP. The token has arrived if each request so far had it.
+// events serves the transport of the first version of MCP. The token has arrived if the latest request had it.
 func (s *Server) events() http.Handler {
-	var lacking atomic.Bool
-	server := newServer(s.token, 0, false, func(context.Context, mcp.Request) bool { return !lacking.Load() }, s.see)
+	var given atomic.Bool
+	server := newServer(s.token, 0, false, func(context.Context, mcp.Request) bool { return given.Load() }, s.see)
 	handler := mcp.NewSSEHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get(Header) != s.token {
-			lacking.Store(true)
-		}
+		given.Store(r.Header.Get(Header) == s.token)
 		handler.ServeHTTP(w, r)
 	})
 }

@@ -112,7 +112,9 @@ func (w *writer) wayIn() {
 		}},
 		{"second process", w.has("process") && w.ways("load"), func() {
 			w.lost("beside")
-			w.shared = true
+			for _, other := range w.convos {
+				other.shared = true
+			}
 		}},
 	}
 	list = slices.DeleteFunc(list, func(l leaving) bool { return !l.can })

@@ -39,7 +39,6 @@ type writer struct {
 	random  func(part int) *rand.Rand
 	opened  int               // number of sessions chosen in this episode
 	stops   int               // number of times the process has ended
-	shared  bool              // another process of the agent may keep sessions to itself
 	made    []call            // calls of the turn that is being written
 	server  string            // name of the MCP server, or of the first one if there are two
 	another string            // http or twin: the server beside the one over stdio, with tools of the same names
@@ -62,6 +61,7 @@ type convo struct {
 	again       string // said, once the model has answered it, so that the user may repeat it; else ""
 	servers     bool   // the session has the MCP server
 	moved       bool   // the session was reopened in another folder
+	shared      bool   // another process of the agent has the session open, and may keep it to itself
 	dir, extra  string // folders of the session, relative to the workspace: its own and an additional one
 }
 
@@ -349,7 +349,7 @@ func (w *writer) reopen(c *convo) {
 		how = "resume"
 	}
 	l := w.name("L")
-	if !w.shared {
+	if !c.shared {
 		w.check(map[string]string{"load": "LOAD-009", "resume": "RESUME-004"}[how], how+"s")
 	}
 	var bare script.Word
@@ -358,7 +358,7 @@ func (w *writer) reopen(c *convo) {
 		w.covered(how, withoutServers)
 	}
 	w.Add("session %s %s %s %s %s as %s", how, c.name, c.in(), c.beside(), bare, l)
-	if w.shared {
+	if c.shared {
 		w.Add("await response %s", l)
 		w.Add("needs saw response %s result?", l)
 	} else {

@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"time"
+
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
@@ -30,6 +32,24 @@ func authMethods(w *watch) {
 
 // authCode checks that an agent uses code -32000 if, and only if, authentication is missing.
 func authCode(w *watch) {
+	const lasts = 10 * time.Minute // a login may end some time
+	type login struct {
+		seq int
+		at  time.Duration
+	}
+	// since has the latest login of each connection, if nothing since then can have ended it.
+	since := map[*conn]login{}
+	w.On(func(ev *event) {
+		if ev.succeeded() {
+			since[ev.conn] = login{ev.Seq, ev.At}
+		}
+	}, answered(authenticate))
+	w.On(func(ev *event) { delete(since, ev.conn) }, asked(logout))
+	w.On(func(ev *event) {
+		if status, _ := ev.body.Get("status").Int(); status == 401 || status == 403 {
+			clear(since)
+		}
+	}, modelEvent)
 	w.blamesLogin()
 	w.On(func(ev *event) {
 		c := ev.conn
@@ -53,9 +73,14 @@ func authCode(w *watch) {
 			w.disguised(ev, 0)
 		}
 		message := ev.err.Get("message").Str()
+		if ev.verb == prompt && ev.code() == -32000 {
+			delete(since, c)
+		}
 		switch code := ev.code(); {
 		case code == -32000 && c.authed:
-			w.find(pick(ev.verb == newSession, "new-after-authenticate", "after-authenticate"), ev, ev.Method, []int{ev.Ref},
+			l := since[c]
+			holds := ev.verb == newSession && l.seq > 0 && ev.Ref > l.seq && ev.At-l.at < lasts
+			w.find(pick(holds, "new-after-authenticate", "after-authenticate"), ev, ev.Method, []int{ev.Ref},
 				"%s failed with -32000 %q although authenticate had succeeded.", ev.Method, message)
 		case code == -32000 && len(c.methods) == 0:
 			w.find("no-methods", ev, ev.Method, []int{c.initDone, ev.Ref},

@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
@@ -45,10 +46,10 @@ func emptiedCalls(w *watch) {
 	})
 }
 
-// hiddenOutput checks that a completed command shows its output in the content of its call. Editors do not show the
+// hiddenOutput checks that a completed command shows its output in the content of its call. Not every editor shows the
 // member rawOutput.
 func hiddenOutput(w *watch) {
-	const least = 16 // bytes of JSON
+	const least = 8 // bytes of text
 	type shown struct {
 		kind string
 		raw  int // Seq of the latest update with output in rawOutput
@@ -65,7 +66,7 @@ func hiddenOutput(w *watch) {
 		s := rules.Entry(turns[t], ev.update.Get("toolCallId").Str())
 		s.kind = cmp.Or(ev.update.Get("kind").Str(), s.kind)
 		s.text = s.text || ev.update.Get("content").Len() > 0
-		if len(ev.update.Get("rawOutput").Raw()) >= least {
+		if longest(ev.update.Get("rawOutput")) >= least {
 			s.raw = ev.Seq
 		}
 	}, toolCall, toolUpdate)
@@ -81,4 +82,16 @@ func hiddenOutput(w *watch) {
 		}
 		delete(turns, ev.turn)
 	})
+}
+
+// longest returns the length of the longest text in a value, in bytes.
+func longest(v wire.Value) (n int) {
+	n = len(strings.TrimSpace(v.Str()))
+	for _, inner := range v.Members() {
+		n = max(n, longest(inner))
+	}
+	for inner := range v.Items() {
+		n = max(n, longest(inner))
+	}
+	return n
 }

@@ -276,12 +276,14 @@ func cancelCause(w *watch) {
 	w.On(func(ev *event) {
 		const soon = 5 * time.Second // later, the agent may withdraw the request because it waits in vain
 		r := ev.conn.ids[rules.OfAgent][idOf(ev.params.Get("requestId"))]
-		if r == nil || r.turn == nil {
+		if r == nil || r.turn == nil || w.version.states {
 			return
 		}
-		other := last[ev.conn]
-		w.judge("other-session", other.seq > r.seq && other.session != r.turn.session && !r.turn.excused() &&
-			ev.At-r.at < soon, ev, fmt.Sprint(r.seq), []int{r.seq, other.seq},
+		other, t := last[ev.conn], r.turn
+		elsewhere := other.seq > r.seq && other.session != nil && other.session.known() && !other.session.within(t.session)
+		denied := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.denied > 0 })
+		w.judge("other-session", elsewhere && t.ended == 0 && !t.excused() && !denied && ev.At-r.at < soon, ev,
+			fmt.Sprint(r.seq), []int{r.seq, other.seq},
 			"The agent took back %s of a turn that nobody had cancelled; the cancel was for another session.", r.method)
 	}, agentTakesBack)
 	w.On(func(ev *event) {

@@ -76,6 +76,7 @@ func (w *world) foldSessionAnswer(ev *event) {
 				s.forget()
 			} else {
 				s.recall()
+				s.cwd, s.roots = r.hadCwd, r.hadRoots
 			}
 		}
 		if ev.succeeded() {

@@ -61,6 +61,7 @@ func (s *session) restore(ev *event, r *request) {
 		return
 	}
 	s.named = cmp.Or(s.named, ev.Seq)
+	r.hadCwd, r.hadRoots = s.cwd, s.roots
 	s.cwd, s.roots = ev.params.Get("cwd").Str(), readRoots(ev.params)
 	s.window, s.restored = r, nil
 	if s.resumed = s.resumed || ev.verb == resumeSession; !s.showsHistory(ev) {

@@ -19,8 +19,10 @@ type folders struct {
 	*watch
 	all  []string
 	said map[string]string // prompts and the model's tool calls, by session, up to mostSaid bytes each
-	// roots has the additional folders of each session that a model request named in its system text.
-	roots map[string][]string
+	// roots has the additional folders of each session that a model request named in its system text. system has the
+	// latest system text of a session that had such folders.
+	roots  map[string][]string
+	system map[string]string
 }
 
 // mostSaid is how many bytes of text are kept per session.
@@ -29,7 +31,7 @@ const mostSaid = 256 << 10
 // otherFolder checks that a session does not work in another session's folder, nor in the folder that it had before a
 // load. Paths that the user or the model named are allowed.
 func otherFolder(w *watch) func(ev *event, path string) {
-	f := &folders{watch: w, said: map[string]string{}, roots: map[string][]string{}}
+	f := &folders{watch: w, said: map[string]string{}, roots: map[string][]string{}, system: map[string]string{}}
 	w.On(func(ev *event) {
 		if dir := ev.params.Get("cwd").Str(); dir != "" && !slices.Contains(f.all, dir) && len(f.all) < rememberedSessions {
 			f.all = append(f.all, dir)
@@ -40,7 +42,12 @@ func otherFolder(w *watch) func(ev *event, path string) {
 			rules.Remember(f.said, rememberedSessions, session, before+text)
 		}
 	}
-	w.On(func(ev *event) { say(ev.Session, string(ev.params.Get("prompt").Raw())) }, asked(prompt))
+	w.On(func(ev *event) {
+		for b := range ev.params.Get("prompt").Items() {
+			say(ev.Session, strings.Join([]string{b.Get("text").Str(), b.Get("uri").Str(), b.Get("name").Str(),
+				b.Path("resource.uri").Str(), b.Path("resource.text").Str()}, "\n"))
+		}
+	}, asked(prompt))
 	w.On(func(ev *event) {
 		if ev.Kind == transcript.ModelChunk && ev.body.Get("says").Is("tool") {
 			say(ev.Session, ev.body.Get("data").Str())
@@ -68,7 +75,9 @@ func (f *folders) told(ev *event) {
 	if !ok || s.cwd == "" {
 		return
 	}
-	f.former(ev, s, a)
+	if s.window == nil && t.started > s.restSeq {
+		f.former(ev, s, a)
+	}
 	if bytes.Contains(ev.Raw, []byte(s.cwd)) {
 		return
 	}
@@ -92,11 +101,17 @@ func (f *folders) former(ev *event, s *session, a fakellm.Asked) {
 	if len(s.roots)+len(f.roots[s.id]) == 0 {
 		return
 	}
-	system := a.System()
+	// An agent may keep its former instructions in the history, and add new ones behind them.
+	system, before := a.System(), f.system[s.id]
+	added := len(system) > len(before) && strings.HasPrefix(system, before)
 	for _, dir := range f.roots[s.id] {
-		gone := !slices.Contains(s.roots, dir) && !under(dir, s.cwd) && !strings.Contains(f.said[s.id], dir)
-		f.watch.judge("kept-folder", gone && namesFolder(system, dir), ev, dir, nil, "The session was opened again without "+
-			"the additional folder %q, but the model request still names the folder.", dir)
+		near := func(root string) bool { return under(dir, root) || under(root, dir) }
+		gone := !near(s.cwd) && !slices.ContainsFunc(s.roots, near) && !strings.Contains(f.said[s.id], dir)
+		f.watch.judge("kept-folder", gone && !added && namesFolder(system, dir), ev, dir, nil, "The session was opened "+
+			"again without the additional folder %q, but the model request still names the folder.", dir)
+	}
+	if len(s.roots) > 0 && len(system) < mostSaid {
+		rules.Remember(f.system, rememberedSessions, s.id, system)
 	}
 	for _, dir := range s.roots {
 		if !slices.Contains(f.roots[s.id], dir) && namesFolder(system, dir) {

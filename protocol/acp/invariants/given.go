@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -99,9 +100,15 @@ func (g *given) links() (all []*givenBlock) {
 func names(b wire.Value) []string {
 	uri := b.Get("uri").Str()
 	plain, _, _ := strings.Cut(uri, "#")
-	file, last := strings.TrimPrefix(plain, "file://"), path.Base(plain)
-	return lists.Map([]string{uri, file, path.Join(path.Base(path.Dir(plain)), last), last, b.Get("name").Str(),
-		b.Get("title").Str()}, bare)
+	texts := []string{uri, b.Get("name").Str(), b.Get("title").Str()}
+	decoded, _ := url.PathUnescape(plain) // "" if it is no valid URI
+	for _, at := range []string{plain, decoded} {
+		if file := strings.TrimPrefix(at, "file://"); file != "" {
+			last := path.Base(file)
+			texts = append(texts, file, path.Join(path.Base(path.Dir(file)), last), last)
+		}
+	}
+	return lists.Map(texts, bare)
 }
 
 // head returns the first 64 bytes of encoded data, which identify the data. An agent that scales a picture changes

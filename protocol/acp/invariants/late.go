@@ -16,7 +16,7 @@ func lateContent(w *watch) {
 		if t.stop == "cancelled" {
 			w.Saw("after-cancelled")
 		}
-		w.Saw("after-turn", "early-end")
+		w.Saw("after-turn")
 	}
 	w.On(func(ev *event) {
 		t := ev.turn
@@ -25,7 +25,8 @@ func lateContent(w *watch) {
 		}
 		waiting[t.session] = t
 		if held := w.state.models.heldFor(t.session, t, ev.Seq); held != nil && ev.stop == "end_turn" && !t.stopped() &&
-			t.alone() {
+			t.alone() && !t.like {
+			w.Saw("early-end")
 			begun[t] = held.asked
 		}
 	}, answered(prompt))

@@ -3,6 +3,7 @@ package invariants
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
@@ -54,19 +55,32 @@ func permGuard(w *watch) {
 		}
 	}, toolUpdate, toolCall)
 
-	w.On(func(ev *event) {
-		r := ev.request
-		if r.tool == nil || r.turn == nil || denial(ev) != granted {
-			return
-		}
-		gone := r.tool.status == failed && r.tool.seq > r.seq && r.back == nil && r.turn.alone() && !r.turn.stopped() &&
-			!slices.ContainsFunc(r.turn.tools, func(t *tool) bool { return t.denied > 0 })
-		w.judge("not-awaited", gone, ev, r.tool.id, []int{r.seq, r.tool.seq},
-			"The user allowed tool call %q, but the agent had reported the call as failed before this answer.", r.tool.id)
-	}, answered(permission))
-
+	w.notAwaited()
 	w.watchEffects()
 	w.watchNames()
+}
+
+// notAwaited finds tool calls that the agent reports as failed while the user thinks, and that the user then allows.
+func (w *watch) notAwaited() {
+	const soon = time.Minute // an agent may give up a question after a long time
+	failures := map[*request]int{}
+	w.On(func(ev *event) {
+		if t := ev.tool; t != nil && t.asked != nil && w.version.readStatus(ev.update.Get("status")) == failed {
+			rules.Remember(failures, rememberedRequests, t.asked, ev.Seq)
+		}
+	}, toolUpdate, toolCall)
+	w.On(func(ev *event) {
+		r, at := ev.request, failures[ev.request]
+		delete(failures, r)
+		if r.tool == nil || r.turn == nil || !allows(ev) {
+			return
+		}
+		denied := slices.ContainsFunc(r.turn.tools, func(t *tool) bool { return t.denied > 0 })
+		gone := at > 0 && r.back == nil && r.turn.alone() && !r.turn.excused() && !denied && ev.At-r.at < soon &&
+			w.state.models.failedIn(r.turn) == 0
+		w.judge("not-awaited", gone, ev, r.tool.id, []int{r.seq, at},
+			"The user allowed tool call %q, but the agent had reported the call as failed before this answer.", r.tool.id)
+	}, answered(permission))
 }
 
 // watchNames finds permission requests that name the wrong tool call: the request has the path or command of another

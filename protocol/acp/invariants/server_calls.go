@@ -142,9 +142,10 @@ func (w *serverWatch) results(ev *event, a fakellm.Asked) {
 }
 
 // calledIn checks that a server got a call of the turn that has just ended, and that the editor was told if the call
-// failed. The editor's calls must be as many as the model's, so that each stands for one.
+// failed. The latter is judged only if the turn shows as many completed calls as the model made.
 func (w *serverWatch) calledIn(ev *event, s *serverCall, text string) {
-	w.judge("completed", s.erred > 0 && s.completed == w.wished[s.of] && s.of.alone(), ev, text, []int{s.erred},
+	w.judge("completed", s.erred > s.of.started && !s.failed && s.completed == w.wished[s.of] && s.of.alone(),
+		ev, text, []int{s.erred},
 		"The MCP server answered the call with %q with an error, but the agent reported each call of the turn as "+
 			"completed.", clip(text))
 	u := w.over[s.over]

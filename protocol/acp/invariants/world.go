@@ -92,6 +92,8 @@ type request struct {
 	limit    int64    // byte limit of a new terminal, or -1
 	cwd      string   // cwd of a new session, or filter of a list request
 	roots    []string // additional directories of a new session
+	hadCwd   string   // cwd of the session before a load or resume
+	hadRoots []string // its additional directories then
 	cursor   string   // cursor of a list request
 	mode     string   // mode to set, or mode of an elicitation
 	option   string   // config option to set
