@@ -32,24 +32,7 @@ func authMethods(w *watch) {
 
 // authCode checks that an agent uses code -32000 if, and only if, authentication is missing.
 func authCode(w *watch) {
-	const lasts = 10 * time.Minute // a login may end some time
-	type login struct {
-		seq int
-		at  time.Duration
-	}
-	// since has the latest login of each connection, if nothing since then can have ended it.
-	since := map[*conn]login{}
-	w.On(func(ev *event) {
-		if ev.succeeded() {
-			since[ev.conn] = login{ev.Seq, ev.At}
-		}
-	}, answered(authenticate))
-	w.On(func(ev *event) { delete(since, ev.conn) }, asked(logout))
-	w.On(func(ev *event) {
-		if status, _ := ev.body.Get("status").Int(); status == 401 || status == 403 {
-			clear(since)
-		}
-	}, modelEvent)
+	fresh := w.logins()
 	w.blamesLogin()
 	w.On(func(ev *event) {
 		c := ev.conn
@@ -73,14 +56,9 @@ func authCode(w *watch) {
 			w.disguised(ev, 0)
 		}
 		message := ev.err.Get("message").Str()
-		if ev.verb == prompt && ev.code() == -32000 {
-			delete(since, c)
-		}
 		switch code := ev.code(); {
 		case code == -32000 && c.authed:
-			l := since[c]
-			holds := ev.verb == newSession && l.seq > 0 && ev.Ref > l.seq && ev.At-l.at < lasts
-			w.find(pick(holds, "new-after-authenticate", "after-authenticate"), ev, ev.Method, []int{ev.Ref},
+			w.find(pick(fresh(ev), "new-after-authenticate", "after-authenticate"), ev, ev.Method, []int{ev.Ref},
 				"%s failed with -32000 %q although authenticate had succeeded.", ev.Method, message)
 		case code == -32000 && len(c.methods) == 0:
 			w.find("no-methods", ev, ev.Method, []int{c.initDone, ev.Ref},
@@ -132,3 +110,34 @@ func (w *watch) disguised(ev *event, status int64) {
 
 // loginWords matches the text of errors that speak of a missing login.
 var loginWords = lazy.Regexp(`(?i)login|log in|signin|sign in|auth|api key|(^|[^0-9])401([^0-9]|$)`)
+
+// logins follows the logins of each connection. The function that it returns reports whether an answer belongs to a
+// session/new that was sent soon after a login, and nothing since then can have ended the login.
+func (w *watch) logins() func(*event) bool {
+	const lasts = 10 * time.Minute // a login may end some time
+	type login struct {
+		seq int
+		at  time.Duration
+	}
+	since := map[*conn]login{}
+	w.On(func(ev *event) {
+		if ev.succeeded() {
+			since[ev.conn] = login{ev.Seq, ev.At}
+		}
+	}, answered(authenticate))
+	w.On(func(ev *event) { delete(since, ev.conn) }, asked(logout))
+	w.On(func(ev *event) {
+		if status, _ := ev.body.Get("status").Int(); status == 401 || status == 403 {
+			clear(since)
+		}
+	}, modelEvent)
+	w.On(func(ev *event) {
+		if ev.code() == -32000 {
+			delete(since, ev.conn)
+		}
+	}, answered(prompt))
+	return func(ev *event) bool {
+		l := since[ev.conn]
+		return ev.verb == newSession && l.seq > 0 && ev.Ref > l.seq && ev.At-l.at < lasts
+	}
+}

@@ -274,17 +274,9 @@ func cancelCause(w *watch) {
 		}
 	}, cancelTold)
 	w.On(func(ev *event) {
-		const soon = 5 * time.Second // later, the agent may withdraw the request because it waits in vain
-		r := ev.conn.ids[rules.OfAgent][idOf(ev.params.Get("requestId"))]
-		if r == nil || r.turn == nil || w.version.states {
-			return
+		if other := last[ev.conn]; other.session != nil {
+			w.withdraws(ev, other.session, other.seq)
 		}
-		other, t := last[ev.conn], r.turn
-		elsewhere := other.seq > r.seq && other.session != nil && other.session.known() && !other.session.within(t.session)
-		denied := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.denied > 0 })
-		w.judge("other-session", elsewhere && t.ended == 0 && !t.excused() && !denied && ev.At-r.at < soon, ev,
-			fmt.Sprint(r.seq), []int{r.seq, other.seq},
-			"The agent took back %s of a turn that nobody had cancelled; the cancel was for another session.", r.method)
 	}, agentTakesBack)
 	w.On(func(ev *event) {
 		switch t := ev.request.turn; {
@@ -329,4 +321,20 @@ func cancelCause(w *watch) {
 			w.find("not-cancelled", ev, object, []int{t.started}, "The turn ended cancelled, but nobody had cancelled it.")
 		}
 	})
+}
+
+// withdraws checks that the agent does not take back a request because of a session/cancel for another session. seq is
+// the Seq of that cancel.
+func (w *watch) withdraws(ev *event, other *session, seq int) {
+	const soon = 5 * time.Second // later, the agent may withdraw the request because it waits in vain
+	r := ev.conn.ids[rules.OfAgent][idOf(ev.params.Get("requestId"))]
+	if r == nil || r.turn == nil || w.version.states {
+		return
+	}
+	t := r.turn
+	elsewhere := seq > r.seq && other.known() && !other.within(t.session)
+	denied := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.denied > 0 })
+	w.judge("other-session", elsewhere && t.ended == 0 && !t.excused() && !denied && ev.At-r.at < soon, ev,
+		fmt.Sprint(r.seq), []int{r.seq, seq},
+		"The agent took back %s of a turn that nobody had cancelled; the cancel was for another session.", r.method)
 }

@@ -24,10 +24,9 @@ func lateContent(w *watch) {
 			return
 		}
 		waiting[t.session] = t
-		if held := w.state.models.heldFor(t.session, t, ev.Seq); held != nil && ev.stop == "end_turn" && !t.stopped() &&
-			t.alone() && !t.like {
+		if asked := w.endedEarly(ev); asked > 0 {
 			w.Saw("early-end")
-			begun[t] = held.asked
+			begun[t] = asked
 		}
 	}, answered(prompt))
 	w.On(func(ev *event) {
@@ -79,6 +78,16 @@ func lateContent(w *watch) {
 				"%s came while no prompt was open, after the turn had ended with %q.", what, t.stop)
 		}
 	}, contentUpdates()...)
+}
+
+// endedEarly returns the Seq of the model request whose reply a gate holds when a turn ends with end_turn, or 0.
+func (w *watch) endedEarly(ev *event) int {
+	t := ev.turn
+	held := w.state.models.heldFor(t.session, t, ev.Seq)
+	if held == nil || ev.stop != "end_turn" || t.stopped() || !t.alone() || t.like {
+		return 0
+	}
+	return held.asked
 }
 
 // quiet reports whether a session of a client has no open prompt, load or resume. It is false between a load or resume

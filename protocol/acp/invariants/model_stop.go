@@ -39,10 +39,7 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	if x == nil || x.open || !t.alone() || t.joined > 0 || t.like || t.stopped() {
 		return
 	}
-	if limit := ev.stop == "max_turn_requests"; x.bad >= 400 && (t.spoke || limit) { // EMPTY-TURN judges an empty turn
-		w.judge("failed", (limit || ev.stop == "end_turn") && !x.told, ev, fmt.Sprint(t.started), []int{t.started, x.seq},
-			"The model failed with status %d, but the turn ended with %s without telling the user.", x.bad, ev.stop)
-	}
+	x.hidden(w, ev)
 	if x.stop == "" {
 		w.judge("cut", x.why == "truncate" && ev.stop == "end_turn" && !x.told, ev, fmt.Sprint(t.started),
 			[]int{t.started, x.seq},
@@ -65,6 +62,17 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 		find("said", "The model's reply is a refusal, but the turn ended with end_turn instead of refusal.")
 	case x.claims(ev.stop):
 		find("claimed", "The turn ended with %s, but the model stopped with %q.", ev.stop, x.stop)
+	}
+}
+
+// hidden checks that a turn whose last model request failed does not end as if nothing had failed. EMPTY-TURN judges an
+// empty turn that ends with end_turn.
+func (x *lastReply) hidden(w *watch, ev *event) {
+	const limit = "max_turn_requests"
+	if t := ev.turn; x.bad >= 400 && (t.spoke || ev.stop == limit) {
+		w.judge("failed", (ev.stop == "end_turn" || ev.stop == limit) && !x.told, ev, fmt.Sprint(t.started),
+			[]int{t.started, x.seq}, "The model failed with status %d, but the turn ended with %s without telling the "+
+				"user.", x.bad, ev.stop)
 	}
 }
 
