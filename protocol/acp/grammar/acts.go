@@ -63,7 +63,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
 		// While a command runs, the editor may be able to cancel the call, to cancel only its terminal, or to kill the
 		// command.
-		"stops":         func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Stops },
+		"stops":         func(w *writer) bool { return w.at.runs() && !w.at.several && w.Tools["run_shell"].Stops },
 		"ends-terminal": func(w *writer) bool { return w.at.runs() && w.Tools["run_shell"].Ends },
 		"kills": func(w *writer) bool {
 			return w.at.runs() && !w.out["requests"] && slices.Contains(w.Tools["run_shell"].Requests, "terminal/create")

@@ -26,6 +26,7 @@ type turn struct {
 	stopped                          string
 	contested, loaded, lost, allowed bool
 	endless                          bool
+	several                          bool // the model calls another tool in the same reply
 	// later has the names of requests that must be answered when the turn has ended.
 	later []string
 }
@@ -94,7 +95,9 @@ var states = []state{
 		t.done = w.name("go")
 		run := tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
 			" ]; do sleep 0.02; done"})
-		return []reply{w.beside(run, "read_file"), w.last()}
+		first := w.beside(run, "read_file")
+		t.several = len(first) > 1
+		return []reply{first, w.last()}
 	}, func(w *writer, t *turn) { w.Add("await file %s session=%s", "begun-"+t.done, t.name) }, false},
 	{10, "server silent", func(w *writer, c *convo) bool {
 		return w.served() && c.servers && w.Tools["mcp"].Works && uses("mcp")(w, c)

@@ -195,7 +195,7 @@ func (c *callWatch) shown(ev *event, x *calling) {
 // mixedUp reports that the agent showed a call with the arguments of another call. It knows this if the turn shows the
 // path or command of one call, and not that of another call of the same tool.
 func (c *callWatch) mixedUp(ev *event, x *calling) {
-	if len(x.ran) == 0 || len(x.ran) != len(ev.turn.tools) {
+	if len(x.ran) == 0 || len(x.ran) != len(ev.turn.tools) || x.failed { // a failed call may show nothing
 		return
 	}
 	if c.misplaced(ev, x) || len(x.ran) < 2 || x.frames.Len() >= rememberedText {
