@@ -145,7 +145,7 @@ var _ = Describe("a canary", func() {
 		Expect(verses.Args).To(MatchJSON(`{"text": "verses b", "loud": false, "times": 0}`))
 		Expect(result.Content[1].(*mcp.TextContent).Text).To(Equal(verses.Also))
 	})
-	// connected returns a client of a stdio canary with the given variable set, and what the server logged.
+	// connected starts a stdio canary with the given variable. It returns a client, and the sightings in the log.
 	connected := func(variable string, options *mcp.ClientOptions) *mcp.ClientSession {
 		GinkgoHelper()
 		self, err := os.Executable()

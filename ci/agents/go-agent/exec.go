@@ -275,7 +275,7 @@ func (t *turn) watch(cmd *exec.Cmd) func() {
 	}
 }
 
-// outlast waits for what the turn has started, so that nothing of it is left behind.
+// outlast waits until the processes that the turn has started have ended.
 func (t *turn) outlast() {
 	for _, j := range t.jobs {
 		j := j

@@ -59,7 +59,7 @@ func (s *session) store(e entry) {
 	}
 }
 
-// state stores what the session is like now.
+// state writes the current state of the session to its file.
 func (s *session) state() {
 	s.store(entry{Cwd: s.cwd, Title: s.title, Updated: s.updated, Answers: s.answers, History: &s.history})
 }
@@ -100,7 +100,7 @@ func (t *turn) record(u acp.SessionUpdate) {
 	t.s.store(entry{Update: raw})
 }
 
-// said keeps what the user says in a turn that begins.
+// said stores the prompt of a turn that begins.
 func (t *turn) said(prompt []acp.ContentBlock) {
 	t.s.lock()
 	for _, b := range prompt {
@@ -248,7 +248,7 @@ func (g *gofer) pending(id acp.SessionId) bool {
 	return g.sessions[string(id)] == nil && fault("load-of-unknown-session-never-answered")
 }
 
-// load opens a session and returns what is to be replayed.
+// load opens a stored session and returns the updates that its replay consists of.
 func (g *gofer) load(p acp.LoadSessionRequest) ([]json.RawMessage, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

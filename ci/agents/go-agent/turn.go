@@ -236,7 +236,7 @@ func (t *turn) failed() acp.ToolCallStatus {
 	return acp.ToolCallStatusFailed
 }
 
-// goOn asks the model for the rest of an answer that was cut off. It reports false when it has done so often enough.
+// goOn adds a prompt for the rest of an answer that was cut off. It returns false after three such prompts.
 func (t *turn) goOn() bool {
 	if t.wentOn++; t.wentOn > 3 {
 		return false

@@ -42,7 +42,7 @@ type Ability struct {
 	Login string
 	// Together says that one session can work while another session waits for the model.
 	Together bool
-	// Waits says that a turn waits for its subagent: the model gets what the subagent answered as the result of the call.
+	// Waits says that a turn waits for its subagent, and gives the model the answer of the subagent.
 	Waits bool
 	// Busy says how a prompt to a busy session ended: "refused", "no answer", or its stop reason.
 	Busy string

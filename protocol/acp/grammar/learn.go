@@ -256,7 +256,7 @@ func (a *Ability) streams(p *asked) {
 	}
 }
 
-// tool returns what the entries of a turn show about the turn's tool call.
+// tool describes a tool by the entries of a turn in which the model called it.
 func (p *asked) tool() (t Tool) {
 	status := ""
 	for _, e := range p.entries {

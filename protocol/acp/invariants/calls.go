@@ -143,8 +143,8 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	}
 }
 
-// blind checks that a permission request, or an earlier message about the calls of the turn, shows what the model
-// wants to do: the path or command of a call in its latest reply.
+// blind finds permission requests that do not tell the user what the model wants to do. The path or command of a call
+// in the model's latest reply must be in the request, or in an earlier message about the calls of the turn.
 func (c *callWatch) blind(ev *event, x *calling) {
 	marks := lists.Map(x.wanted, wish.mark)
 	if len(marks) == 0 || slices.Contains(marks, "") || x.frames.Len() >= rememberedText {

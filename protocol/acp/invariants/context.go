@@ -43,7 +43,7 @@ type contextWatch struct {
 	// results has the results of tool calls in model requests, by session and call, and resultBytes their size.
 	results     map[string]map[string]string
 	resultBytes int
-	// forks has, by Seq of an open session/fork, what the source had at the time of the request.
+	// forks has the history that the fork of an open session/fork must have, by Seq of the request.
 	forks map[int]source
 	bytes int
 }

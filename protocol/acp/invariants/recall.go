@@ -14,7 +14,7 @@ import (
 // callSet is a set of tool calls. A key is the call's id, or name and arguments if the model's API has no ids.
 type callSet map[string]bool
 
-// source is what is known of a session that is forked.
+// source has the history of a session at the time of a session/fork.
 type source struct {
 	past   []*spoken
 	given  []*given
