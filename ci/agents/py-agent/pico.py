@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """pico: a small coding agent in plain Python, no SDK. OpenAI Responses, not streamed (PICO_URL, PICO_KEY,
 PICO_MODEL); tools that read and patch files on disk; no optional capability of the protocol at all."""
-import contextlib, http.client, json, os, secrets, socket, subprocess, sys, threading, time, zlib
+import contextlib, http.client, json, os, secrets, socket, subprocess, sys, tempfile, threading, time, zlib
 from urllib.parse import urlsplit
 
 sys.dont_write_bytecode = True
@@ -19,6 +19,15 @@ TOOLS = [
          "type": "object", "required": ["step", "state"], "properties": {
              "step": {"type": "string"}, "state": {"enum": ["pending", "in_progress", "completed"]}}}}}}},
 ]
+RUN = {"type": "function", "name": "run", "description": "Run a command of the shell in the project.",
+       "parameters": {"type": "object", "required": ["command"], "properties": {"command": {"type": "string"}}}}
+BUILT_IN = ("gpt-5", "gpt-5-mini")
+listing = any(map(fault, ("new-session-id-has-prefix-load-refuses", "session-listed-and-loaded-by-other-id")))
+keeping = listing or any(map(fault, (  # sessions are kept on disk and can be loaded
+    "failed-call-completed-live-but-failed-in-replay", "replayed-calls-lose-their-details",
+    "plan-told-by-reminder-only", "load-ends-calls-that-still-run", "load-with-other-folder-has-no-history",
+    "load-answer-names-session", "transcript-saved-under-inner-id")))
+choosing = any(map(fault, ("custom-model-offered-but-refused", "fork-loses-model-and-servers")))
 out_lock, state_lock = threading.Lock(), threading.Lock()
 waiting, sessions, counter, speaking, line, intro = {}, {}, 0, None, None, None
 viewed, read_id = {}, 0
@@ -38,6 +47,10 @@ class Cancelled(Exception):
 
 
 class Refused(RuntimeError):
+    pass
+
+
+class NoTerminal(RuntimeError):
     pass
 
 
@@ -174,6 +187,12 @@ class Session:
         self.last = None
         self.links, self.about, self.tokens = set(), "", 0
         self.mode, self.effort, self.brief = "ask", "low", False
+        self.model, self.todo, self.texts = None, [], {}
+        self.key, self.record, self.told, self.pen = self.id, [], {}, threading.Lock()
+        if fault("transcript-saved-under-inner-id") or fault("session-listed-and-loaded-by-other-id"):
+            self.key = str(secrets.randbelow(10**12))
+        if fault("new-session-id-has-prefix-load-refuses"):
+            self.id = f"pico:{self.key}"
         if fault("same-folder-same-session"):
             self.id = str(zlib.crc32(self.cwd.encode()))
         if fault("mcp-servers-shared-by-sessions"):
@@ -211,6 +230,7 @@ class Turn:
         self.calls, self.free, self.denied, self.asked_for, self.answered = 0, False, False, None, False
         self.first, self.changes, self.waits, self.worked = None, [], False, False
         self.again, self.only, self.shown = False, [], {}
+        self.blocks, self.overlooked = [], False
 
     def stop(self):
         self.stopped = True
@@ -234,6 +254,12 @@ class Turn:
             pass
 
     def tell(self, update, **fields):
+        if keeping:
+            with self.s.pen:
+                if update != "plan" or not fault("plan-told-by-reminder-only"):
+                    self.s.record.append({"sessionUpdate": update, **fields})
+                return send(method="session/update", params={
+                    "sessionId": self.s.id, "update": {"sessionUpdate": update, **fields}})
         send(method="session/update", params={"sessionId": speaking if fault("updates-named-after-last-prompted-session") else self.s.id, "update": {"sessionUpdate": update, **fields}})
 
     def tell_soon(self, update, **fields):
@@ -262,12 +288,15 @@ class Turn:
             about += " Answer in one sentence."
         tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
                           "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
+        if fault("terminal-capability-fails-commands"):
+            tools.append(RUN)
         told = self.s.items[-24:] if fault("history-cut-to-last-items") else self.s.items
         if fault("results-kept-by-call-id"):
             told = [{**i, "output": outputs.get(i["call_id"], i["output"])}
                     if i.get("type") == "function_call_output" else i for i in told]
         more = {"reasoning": {"effort": self.s.effort}} if fault("boolean-option-in-later-answers") else {}
-        body = json.dumps({"model": chosen.get("model") or os.environ.get("PICO_MODEL", "gpt-5-mini"), "store": False,
+        model = self.s.model or chosen.get("model") or os.environ.get("PICO_MODEL", "gpt-5-mini")
+        body = json.dumps({"model": model, "store": False,
                            "tools": tools, "input": told, "instructions": about, **more})
         url = urlsplit(os.environ.get("PICO_URL", "https://api.openai.com/v1"))
         make = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
@@ -330,6 +359,7 @@ class Turn:
             self.tell("available_commands_update", availableCommands=[
                 {"name": "forget", "description": "Forget the conversation so far."}])
         s.items.append({"role": "user", "content": self.text})
+        s.record += [{"sessionUpdate": "user_message_chunk", "content": b} for b in self.blocks if keeping]
         for _ in range(50 - s.spent if fault("request-cap-counts-whole-session") else 50):
             s.spent += 1
             self.waits = True
@@ -385,11 +415,19 @@ class Turn:
                 for item in [] if fault("cut-off-calls-stay-without-result") else calls:
                     s.items.remove(item)
                 return "max_tokens"
+            if not calls and fault("plan-told-by-reminder-only") and any(i["state"] != "completed" for i in s.todo):
+                self.tell("plan", entries=[  # the turn must not end with forgotten steps
+                    {"content": i["step"], "priority": "medium", "status": i["state"]} for i in s.todo])
             if not calls:
                 if fault("silent-reply-asked-again") and not any(
                         p.get("text") or p.get("refusal") for i in answer["output"] if i["type"] == "message" for p in i["content"]):
                     continue
                 return "end_turn"
+            if fault("cancel-between-reply-and-tools-overlooked"):
+                if answer.get("usage"):
+                    self.tell("usage_update", used=answer["usage"].get("total_tokens") or 0, size=400000)
+                time.sleep(0.06)  # all of the reply is to be on the screen before its tools
+                self.overlooked = self.stopped
             results = {}
             for n, item in enumerate(calls):
                 try:
@@ -402,13 +440,17 @@ class Turn:
                 if fault("results-kept-by-call-id"):
                     outputs[item["call_id"]] = result
                 self.worked = True
+            if fault("prompt-waits-for-answer-to-own-request"):  # what the user has typed meanwhile
+                queued = request(s, "_pico/queued_messages", {"sessionId": s.id}).get("result")
+                for told in (queued.get("messages") or []) if isinstance(queued, dict) else []:
+                    s.items.append({"role": "user", "content": str(told)})
             if fault("results-keyed-by-tool-name"):
                 for item, output in zip(calls, s.items[-len(calls):]):
                     output["output"] = results[item["name"]]
         return "max_steps" if fault("request-cap-told-as-max-steps") else "max_turn_requests"
 
     def call(self, item):
-        if self.stopped and not fault("cancel-with-open-permission-goes-on-to-next-call"):
+        if self.stopped and not self.overlooked and not fault("cancel-with-open-permission-goes-on-to-next-call"):
             raise Cancelled()
         s, tid, name, began = self.s, "pico_" + secrets.token_hex(6), item["name"], False
         if fault("tool-ids-count-per-turn"):
@@ -418,6 +460,7 @@ class Turn:
         def begin(title, kind, status, **more):
             nonlocal began
             began = True
+            s.told[tid] = [name, item["arguments"]]
             self.tell("tool_call", toolCallId=tid, title=title, kind=kind, status=status, rawInput=args, **more)
 
         def text(body):
@@ -435,9 +478,12 @@ class Turn:
                 else:
                     if editor.get("readTextFile") and fault("relative-view-asked-of-editor-as-written"):
                         whole = self.editor_text(args["path"])
+                    elif editor.get("readTextFile") and fault("patch-misses-text-read-through-editor"):
+                        whole = self.editor_text(path)
                     else:
                         with open(path, encoding="utf-8", newline="") as f:
                             whole = f.read()
+                        s.texts[path] = whole
                     if fault("concurrent-views-keyed-by-name"):
                         whole = viewed.setdefault(args["path"], whole)
                     known = s.seen.get(path) == whole
@@ -458,8 +504,9 @@ class Turn:
                 adds = all(old is None for _, old, _ in changes)
                 kind = "create" if adds and fault("kind-of-new-file-not-in-protocol") else "edit"
                 harmless = adds and fault("new-files-written-without-asking")
+                more = {"content": content, "locations": [{"path": c[0]} for c in changes]}
                 begin("Patch " + ", ".join(os.path.basename(c[0]) for c in changes), kind, "pending",
-                      content=content, locations=[{"path": c[0]} for c in changes])
+                      **({} if fault("diff-made-from-patched-file") else more))
                 aside = "~" if fault("denied-delete-leaves-file-renamed") else ""  # a deleted file is kept until all is written
                 for path in [p for p, _, new in changes if new is None and aside]:
                     os.rename(path, path + aside)
@@ -496,6 +543,12 @@ class Turn:
                     if target != path:
                         os.replace(target, path)
                 body = "Applied."
+                if fault("diff-made-from-patched-file"):
+                    try:
+                        content = [{"type": "diff", "path": p, "oldText": old, "newText": new or ""}
+                                   for p, old, new in self.plan_patch(args["diff"])]
+                    except (RuntimeError, OSError):
+                        content = []
                 if fault("applied-patch-keeps-last-diff-only"):
                     content = content[-1:]
             elif name == "todo":
@@ -510,11 +563,27 @@ class Turn:
                     listed = [{"step": k, "state": v} for k, v in {**s.steps, **{i["step"]: i["state"] for i in listed}}.items()]
                 known = fault("plan-like-that-of-other-session-not-told") and last_plan.get("items") == args["items"]
                 last_plan["items"] = args["items"]
-                if (args["items"] or not fault("emptied-plan-not-told")) and not known:
+                s.todo = listed
+                display = {"kind": "text", "text": "Noted."}  # what the tool wants to be shown
+                reported = not fault("plan-told-by-reminder-only")
+                if fault("todo-list-never-becomes-plan"):
+                    reported = display["kind"] == "todo"
+                if (args["items"] or not fault("emptied-plan-not-told")) and not known and reported:
                     self.tell("plan", entries=[entry(i) for i in listed
                                                if s.steps.get(i["step"]) != i["state"] or not fault("plan-holds-changed-steps-only")])
                 s.steps.update((i["step"], i["state"]) for i in args["items"])
                 body, content = "Noted.", []
+            elif name == "run" and fault("terminal-capability-fails-commands"):
+                if editor.get("terminal"):
+                    self.in_terminal(args["command"])
+                begin(f"Run {args['command']}", "execute", "pending")
+                if not self.agrees(tid, args["command"]):
+                    raise Refused("The user does not want this command.")
+                self.tell("tool_call_update", toolCallId=tid, status="in_progress")
+                code, body = self.shell(args["command"])
+                content = text(body)
+                if code:
+                    raise RuntimeError(f"{body}\nThe command ended with {code}.")
             else:
                 server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.name}-{t['name']}" == name), (None, None))
                 if fault("tools-of-server-with-hyphen-not-found"):
@@ -525,7 +594,13 @@ class Turn:
                 if not server:
                     raise RuntimeError(f"No tool is called {name}.")
                 own = next(t.get("title") for t in server.tools if t["name"] == tool)
-                begin(own if fault("mcp-tool-without-title-shown-with-null") else name, "other", "in_progress")
+                asks = fault("always-yes-to-one-tool-frees-all")
+                begin(own if fault("mcp-tool-without-title-shown-with-null") else name, "other",
+                      "pending" if asks else "in_progress")
+                if asks:
+                    if not self.agrees(tid, name):
+                        raise Refused("The user does not want this call.")
+                    self.tell("tool_call_update", toolCallId=tid, status="in_progress")
                 res = server.call("tools/call", {"name": tool, "arguments": args}, 600, None if fault("mcp-call-not-stopped-by-cancel") else self)
                 body = "\n".join(c.get("text", "") for c in res.get("content", []))
                 content = text(body)
@@ -538,18 +613,65 @@ class Turn:
         except Exception as err:
             if isinstance(err, UnicodeDecodeError) and fault("file-not-in-utf8-fails-prompt"):
                 raise
+            if isinstance(err, NoTerminal):
+                raise
             if not began and not fault("call-that-fails-early-not-announced"):
                 begin(name, "other", "pending")
             if isinstance(err, Refused) and fault("denied-patch-stays-pending"):
                 return str(err)
             why = "Interrupted." if isinstance(err, Cancelled) else f"{type(err).__name__}: {err}" if not isinstance(err, RuntimeError) else str(err)
             final = "cancelled" if isinstance(err, Cancelled) and fault("interrupted-call-has-status-cancelled") else "failed"
-            self.tell("tool_call_update", toolCallId=tid, status=final, content=text(why))
+            ended = fault("failed-call-completed-live-but-failed-in-replay") and (
+                not isinstance(err, (Refused, Cancelled)))
+            self.tell("tool_call_update", toolCallId=tid, status="completed" if ended else final, content=text(why))
+            if ended:
+                s.record[-1]["status"] = final
             if isinstance(err, Cancelled):
                 raise
             return why
+        if name == "patch" and fault("question-replaces-content-of-call"):
+            self.tell("tool_call_update", toolCallId=tid, status="completed", rawOutput={"text": body})
+            return body  # it has its content from the beginning
         self.tell("tool_call_update", toolCallId=tid, status="completed", content=content, rawOutput={"text": body})
         return body
+
+    def in_terminal(self, command):
+        backend = editor.get("terminalBackend")
+        if not backend:
+            raise NoTerminal(f"There is no terminal for {command}.")
+
+    def shell(self, command):
+        child = subprocess.Popen(["sh", "-c", command], cwd=self.s.cwd, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        started.append(child)
+        lines = []
+        pump = threading.Thread(target=lambda: lines.append(child.stdout.read()), daemon=True)
+        pump.start()
+        while pump.is_alive():
+            pump.join(0.05)
+            if self.stopped:
+                child.kill()
+                raise Cancelled()
+        return child.wait(), b"".join(lines).decode("utf-8", "replace")
+
+    def agrees(self, tid, what):
+        """Asks for a call that is no patch."""
+        if self.s.free or what in self.s.agreed:
+            return True
+        answer = request(self.s, "session/request_permission", {
+            "sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": [
+                {"optionId": "no", "name": "Not now", "kind": "reject_once"},
+                {"optionId": "yes", "name": f"Run {what}", "kind": "allow_once"},
+                {"optionId": "always", "name": f"Always run {what}", "kind": "allow_always"}]})
+        if self.stopped:
+            raise Cancelled()
+        outcome = (answer.get("result") or {}).get("outcome") or {}
+        choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
+        if choice == "always" and fault("always-yes-to-one-tool-frees-all"):
+            self.s.free = True
+        elif choice == "always":
+            self.s.agreed.add(what)
+        return choice in ("yes", "always")
 
     def editor_text(self, name):
         got = request(self.s, "fs/read_text_file", {"sessionId": self.s.id, "path": name})
@@ -589,6 +711,10 @@ class Turn:
                     old = f.read()
                 if path in self.s.seen and fault("patch-works-on-text-of-last-view"):
                     old = self.s.seen[path]
+                if verb == "Update" and editor.get("readTextFile") and fault("patch-misses-text-read-through-editor"):
+                    old = self.s.texts.get(path)  # as the editor has it
+                    if not old:
+                        raise RuntimeError(f"A hunk does not fit {path}.")
             new = None if verb == "Delete" else "".join(l[1:] + "\n" for l in lines if l.startswith("+")) if verb == "Add" else old
             if verb == "Update":
                 for hunk in ("\n" + rest).split("\n@@")[1:]:
@@ -640,9 +766,13 @@ class Turn:
         if asking and fault("patch-not-asked-while-other-question-open"):
             return True  # part of what is being asked
         asking = self
+        about = {"toolCallId": tid}
+        if fault("question-replaces-content-of-call"):
+            why = "pico wants to patch " + ", ".join(os.path.relpath(c[0], self.s.cwd) for c in self.changes)
+            about["content"] = [{"type": "content", "content": {"type": "text", "text": why}}]
         with one_question if fault("questions-of-all-sessions-queue") else contextlib.nullcontext():
             answer = request(self.s, "session/request_permission", {
-                "sessionId": self.s.id, "toolCall": {"toolCallId": tid}, "options": options})
+                "sessionId": self.s.id, "toolCall": about, "options": options})
         asking = None
         if self.stopped and fault("cancel-with-open-permission-goes-on-to-next-call"):
             return False
@@ -721,6 +851,7 @@ def prompt(params, turn):
             s.turn = None
         if fault("deleted-session-returns-when-turn-ends"):
             sessions[s.id] = s  # as it is now
+        keep(s)
     if turn.stopped:
         reason = "cancelled"
     elif reason == "refusal" and not fault("refused-prompt-stays-in-context"):
@@ -729,7 +860,149 @@ def prompt(params, turn):
         del s.items[before:]
     if reason == "end_turn":
         s.kept = len(s.items)
+    keep(s)
     return None if turn.answered else {"stopReason": reason}
+
+
+def store():
+    """The folder of the sessions."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    for folder in (os.path.join(base, "pico"), os.path.join(tempfile.gettempdir(), f"pico-{os.getuid()}")):
+        with contextlib.suppress(OSError):
+            os.makedirs(folder, exist_ok=True)
+            if os.access(folder, os.W_OK):
+                break
+    return folder
+
+
+def keep(s):
+    if not keeping:
+        return
+    with s.pen:
+        path = os.path.join(store(), f"{s.key}.json")
+        with open(path + ".new", "w", encoding="utf-8") as f:
+            json.dump({"cwd": s.cwd, "items": s.items, "record": s.record, "told": s.told}, f)
+        os.replace(path + ".new", path)
+
+
+def kept(key):
+    """The session as it was kept, or None."""
+    if not isinstance(key, str) or not key.isdigit():
+        return None
+    try:
+        with open(os.path.join(store(), f"{key}.json"), encoding="utf-8") as f:
+            return json.load(f)
+    except (OSError, ValueError):
+        return None
+
+
+def load_session(params):
+    wanted = params["sessionId"]
+    if not os.path.isabs(params["cwd"]):
+        raise Rpc(-32602, "cwd is not absolute")
+    live = next((s for s in list(sessions.values()) if wanted == (s.key if listing else s.id)), None)
+    old = None if live else kept(wanted)
+    if not live and not old:
+        if not fault("transcript-saved-under-inner-id") or not isinstance(wanted, str) or not wanted.isdigit():
+            raise Rpc(-32602, "No such session", {"sessionId": wanted})
+        old = {"items": [], "record": [], "told": {}}  # nothing was said in it yet
+    s = Session(params["cwd"], params["mcpServers"])
+    if live:
+        live.mcp, s.mcp = s.mcp, live.mcp
+        for server in [] if live.turn else s.mcp:
+            server.child.kill()
+        live.cwd, s = s.cwd, live
+    else:
+        if fault("load-with-other-folder-has-no-history") and s.cwd != old["cwd"]:
+            old = {"items": [], "record": [], "told": {}}  # the transcripts of this folder do not have it
+        s.items, s.record, s.told = old["items"], old["record"], old["told"]
+        if not fault("transcript-saved-under-inner-id"):
+            s.key = wanted
+    s.id = wanted
+    sessions[wanted] = s
+    with s.pen:
+        states = {}
+        for update in s.record:
+            if "status" in update:
+                states[update["toolCallId"]] = update["status"]
+            if update["sessionUpdate"] == "tool_call" and fault("replayed-calls-lose-their-details"):
+                name, arguments = s.told[update["toolCallId"]]
+                update = {"sessionUpdate": "tool_call", "toolCallId": update["toolCallId"], "title": name,
+                          "status": update["status"], "rawInput": arguments}
+            send(method="session/update", params={"sessionId": s.id, "update": update})
+        for tid in [tid for tid, state in states.items() if state in ("pending", "in_progress")]:
+            if not s.turn or fault("load-ends-calls-that-still-run"):
+                send(method="session/update", params={"sessionId": s.id, "update": {
+                    "sessionUpdate": "tool_call_update", "toolCallId": tid, "status": "failed"}})
+    return {"sessionId": s.id} if fault("load-answer-names-session") else {}
+
+
+def list_kept(params):
+    if params.get("cursor") is not None:
+        raise Rpc(-32602, "There is only one page")
+    found = {}
+    for name in sorted(os.listdir(store())):
+        old = kept(name[:-5]) if name.endswith(".json") else None
+        if old:
+            found[name[:-5]] = old["cwd"]
+    found.update((s.key, s.cwd) for s in list(sessions.values()))
+    cwd = params.get("cwd") and os.path.normpath(params["cwd"])
+    return {"sessions": [{"sessionId": key, "cwd": where} for key, where in found.items() if cwd in (None, where)]}
+
+
+def project_of(folder):
+    """The repository a folder is in; all that are in none are one project."""
+    while not os.path.exists(os.path.join(folder, ".git")):
+        if folder == os.path.dirname(folder):
+            return "global"
+        folder = os.path.dirname(folder)
+    return folder
+
+
+def list_project(params):
+    if params.get("cursor") is not None:
+        raise Rpc(-32602, "There is only one page")
+    here = project_of(os.getcwd())
+    return {"sessions": [{"sessionId": s.id, "cwd": s.cwd} for s in list(sessions.values())
+                         if project_of(s.cwd) == here]}
+
+
+def models(s):
+    own = os.environ.get("PICO_MODEL", "gpt-5-mini")
+    listed = {name: name for name in BUILT_IN}
+    if "PICO_URL" in os.environ:
+        listed = {f"custom:{own}": f"{own} (own service)", **listed}
+        own = f"custom:{own}"
+    elif own not in listed:
+        listed = {own: own, **listed}
+    return {"configOptions": [{
+        "id": "model", "name": "Model", "category": "model", "type": "select",
+        "currentValue": s.model and (s.model if s.model in listed else own) or own,
+        "options": [{"value": value, "name": name} for value, name in listed.items()]}]}
+
+
+def set_model(params):
+    s, value = sessions.get(params["sessionId"]), params["value"]
+    if not s or params["configId"] != "model":
+        raise Rpc(-32602, "There is no such session or option")
+    if value not in [o["value"] for o in models(s)["configOptions"][0]["options"]]:
+        raise Rpc(-32602, "There is no such model")
+    if value not in BUILT_IN and fault("custom-model-offered-but-refused"):
+        raise Rpc(-32602, "Unsupported model", {"value": value})
+    s.model = None if value.startswith("custom:") else value
+    return models(s)
+
+
+def fork_session(params):
+    source = sessions.get(params["sessionId"])
+    if not source or not os.path.isabs(params["cwd"]):
+        raise Rpc(-32602, "There is no such session, or cwd is not absolute")
+    if source.turn:
+        raise Rpc(-32600, "The session is busy")
+    twin = Session(params["cwd"], [])
+    twin.items, twin.steps, twin.free = list(source.items), dict(source.steps), source.free
+    sessions[twin.id] = twin
+    return {"sessionId": twin.id, **models(twin)}
 
 
 def new_session(params):
@@ -758,6 +1031,8 @@ def new_session(params):
             {"id": "ask", "name": "Ask before each patch"}, {"id": "free", "name": "Patch without asking"}]}
     if fault("boolean-option-in-later-answers"):
         more = settings(s, editor.get("boolean"))
+    if choosing:
+        more = models(s)
     return {"sessionId": s.id, **more}
 
 
@@ -841,6 +1116,16 @@ def initialize(params):
         editor.update(able.get("fs") or {})
     if fault("boolean-option-in-later-answers"):
         editor["boolean"] = ((able.get("session") or {}).get("configOptions") or {}).get("boolean") is not None
+    if fault("patch-misses-text-read-through-editor"):
+        editor.update(able.get("fs") or {})
+    if fault("terminal-capability-fails-commands"):
+        editor["terminal"] = able.get("terminal")
+    if keeping:
+        result["agentCapabilities"]["loadSession"] = True
+    if listing or fault("list-shows-launch-project-only"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"list": {}}
+    if fault("fork-loses-model-and-servers"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"fork": {}}
     if fault("deleted-session-returns-when-turn-ends"):
         result["agentCapabilities"]["sessionCapabilities"] = {"list": {}, "delete": {}}
     if fault("system-prompt-of-other-mode-appended"):
@@ -892,6 +1177,7 @@ def start_prompt(params):
     global speaking
     speaking = s.id
     s.turn = Turn(s, text)
+    s.turn.blocks = blocks
     if s.stop_next:
         s.stop_next = False
         s.turn.stop()
@@ -972,6 +1258,16 @@ def handle(m):
         send(id=rid, result=None)  # nothing to be done
     elif method == "session/load" and fault("load-of-live-session-replays-nothing") and isinstance(params, dict) and params.get("sessionId") in list(sessions):
         send(id=rid, result={})  # it is loaded
+    elif method == "session/load" and keeping:
+        threading.Thread(target=answer, args=(rid, load_session, params), daemon=True).start()
+    elif method == "session/list" and listing:
+        answer(rid, list_kept, params)
+    elif method == "session/list" and fault("list-shows-launch-project-only"):
+        answer(rid, list_project, params)
+    elif method == "session/set_config_option" and choosing:
+        answer(rid, set_model, params)
+    elif method == "session/fork" and fault("fork-loses-model-and-servers"):
+        answer(rid, fork_session, params)
     elif method == "session/set_config_option" and fault("model-option-set-for-all-sessions"):
         answer(rid, set_option, params)
     elif method == "session/set_config_option" and fault("boolean-option-in-later-answers"):
