@@ -3,7 +3,7 @@
 // edits through the editor where it offers that, else on disk; keeps its sessions and replays them on load.
 import { createHash, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, readdir, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, readdir, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
@@ -24,8 +24,11 @@ const granted = new Set();
 const links = new Map();
 const questions = new Map();
 const stored = new Map();
+const listed = new Map();
+const admitted = new Set();
 const locks = new Map();
 let caps = {};
+let spoken = acp.PROTOCOL_VERSION;
 let newest = null;
 let newestId = '';
 let newestCwd = '';
@@ -67,7 +70,9 @@ async function inside(s, name) {
 
 // ---- what the turn tells the client, and what a later load replays ----
 class Turn {
-  constructor(s, client, signal) { Object.assign(this, { s, client, signal, open: new Map(), always: new Set() }); }
+  constructor(s, client, signal) {
+    Object.assign(this, { s, client, signal, open: new Map(), always: new Set(), unseen: new Set() });
+  }
   tell(update) { return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update }); }
   log(update) { this.s.log.push(update); }
   begin(name, modelId) {
@@ -79,12 +84,22 @@ class Turn {
     const toolCallId = (fault('model-call-id-used-as-tool-call-id') && modelId) || fresh();
     const kind = KIND[name] ?? 'other';
     this.open.set(toolCallId, { sessionUpdate: 'tool_call', toolCallId, title: name, kind });
+    const asks = !['read', 'search'].includes(kind);
+    if (asks && fault('call-announced-after-its-question')) { // nobody has agreed to it yet
+      this.unseen.add(toolCallId);
+      return Promise.resolve(toolCallId);
+    }
     return this.tell({ sessionUpdate: 'tool_call', toolCallId, title: name, kind, status: 'pending' }).then(() => toolCallId);
   }
   change(toolCallId, fields) {
     const outcome = Object.entries(fields).filter(([k]) => k === 'status' || k === 'content');
     const kept = fault('replayed-calls-lose-title-and-locations') ? Object.fromEntries(outcome) : fields;
     Object.assign(this.open.get(toolCallId) ?? {}, kept);
+    if (this.unseen.has(toolCallId)) {
+      if (!fields.status) return Promise.resolve();
+      this.unseen.delete(toolCallId);
+      return this.tell({ ...this.open.get(toolCallId) });
+    }
     return this.tell({ sessionUpdate: 'tool_call_update', toolCallId, ...fields });
   }
   async finish(toolCallId, fields) {
@@ -122,16 +137,21 @@ const OPTIONS = [
   { id: 'model', name: 'Model', category: 'model', values: [...new Set([MODEL, 'gpt-4.1'])] },
   { id: 'effort', name: 'Effort', category: 'thought_level', values: ['medium', 'low', 'high'] },
 ];
+const SETTABLE = [
+  'option-answer-lacks-other-options',
+  'option-set-in-cancelled-turn-put-back',
+  'option-update-holds-changed-option-only',
+  'effort-not-set-shown-as-default',
+  'option-set-after-first-prompt-not-used',
+].some((name) => fault(name));
+const unset = ({ id }, [first]) => (id === 'effort' && fault('effort-not-set-shown-as-default') ? 'default' : first);
 const option = (s, { values, ...o }) => ({
   ...o,
   type: 'select',
-  currentValue: s.options?.[o.id] ?? values[0],
+  currentValue: s.options?.[o.id] ?? unset(o, values),
   options: values.map((value) => ({ value, name: value })),
 });
-const settings = (s) =>
-  (fault('option-answer-lacks-other-options') || fault('option-set-in-cancelled-turn-put-back')
-    ? { configOptions: OPTIONS.map((o) => option(s, o)) }
-    : {});
+const settings = (s) => (SETTABLE ? { configOptions: OPTIONS.map((o) => option(s, o)) } : {});
 
 // ---- the model ----
 const pause = (ms, signal) => new Promise((resolve, reject) => {
@@ -153,7 +173,8 @@ async function post(s, signal) {
   const beside = s.roots?.length ? ` These folders belong to it as well: ${s.roots.join(', ')}.` : '';
   const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.${beside}` };
   const told = fault('long-history-cut-to-last-messages') ? s.messages.slice(-24) : s.messages; // the context is not endless
-  const { model = MODEL, effort } = s.options ?? {};
+  if (fault('option-set-after-first-prompt-not-used')) s.used ??= s.options ?? {};
+  const { model = MODEL, effort } = s.used ?? s.options ?? {};
   const set = effort ? { reasoning_effort: effort } : {};
   const body = JSON.stringify({ model, stream: true, messages: [system, ...told], tools: [...TOOLS, ...mcp], ...set });
   for (let attempt = 1; ; attempt++) {
@@ -168,7 +189,7 @@ async function post(s, signal) {
     if (begin) signal.removeEventListener('abort', stop); // from here on it is looked at with each event
     if (res.ok) {
       s.answered = true;
-      loggedOut = false; // the key is good
+      if (!fault('login-not-asked-again-in-known-folder')) loggedOut = false; // the key is good
       return res;
     }
     const text = await res.text();
@@ -289,10 +310,14 @@ async function permit(turn, toolCallId, key, fields) {
   const wide = fault('option-for-whole-server-has-unknown-kind');
   const owner = wide && s.mcp.find((m) => m.tools.some((t) => `${m.name}__${t.name}` === key));
   const server = { optionId: `${mark}server`, name: `Yes, for all tools of ${owner?.name}`, kind: 'allow_server' };
-  const shown = fault('permission-names-last-call') ? [...turn.open.keys()].at(-1) : toolCallId;
+  let shown = fault('permission-names-last-call') ? [...turn.open.keys()].at(-1) : toolCallId;
+  if (fault('question-about-edit-lacks-call-id')) {
+    shown = [...turn.open.values()].find((c) => c.title === key)?.toolCallId;
+  }
+  const { sessionUpdate, ...whole } = turn.unseen.has(toolCallId) ? turn.open.get(toolCallId) : {};
   const ask = () => turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
-    toolCall: { toolCallId: shown, ...fields },
+    toolCall: { ...whole, toolCallId: shown, ...fields },
     options: [
       { optionId: `${mark}always`, name: 'Yes, and do not ask again', kind: 'allow_always' },
       ...(owner ? [server] : []),
@@ -380,7 +405,9 @@ async function runTool(turn, id, name, a) {
       const text = await listing(turn, folder);
       return { text, content: [say(text)] };
     }
-    const text = (await readdir(folder, { withFileTypes: true })).map((e) => e.name + (e.isDirectory() ? '/' : '')).join('\n');
+    const place = fault('relative-folder-listed-where-agent-started') ? a.folder || '.' : folder;
+    const entries = await readdir(place, { withFileTypes: true });
+    const text = entries.map((e) => e.name + (e.isDirectory() ? '/' : '')).join('\n');
     return { text, content: [say(text)] };
   }
   if (name === 'edit_file') {
@@ -399,10 +426,16 @@ async function runTool(turn, id, name, a) {
     let next = a.find === '' ? a.replace : old.split(a.find).join(a.replace);
     if (a.find !== '' && fault('dollar-signs-in-edit-expanded')) next = old.replace(a.find, a.replace);
     if (a.find !== '' && old.split(a.find).length !== 2) throw new Error('"find" must occur exactly once');
+    if (a.find && fault('edit-location-line-from-zero')) { // the editor follows to the passage
+      const line = old.slice(0, old.indexOf(a.find)).split('\n').length - 1;
+      await turn.change(id, { locations: [{ path: file, line }] });
+    }
     const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: fault('empty-file-edit-shown-as-new') ? old || null : old, newText: next }];
     if (!fault('cancel-at-read-taken-for-missing-file')) turn.signal.throwIfAborted();
     const store = async () => {
-      if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, { sessionId: s.id, path: file, content: next });
+      const target = a.find === '' && fault('whole-write-names-file-as-model-does') ? a.file : file;
+      const body = { sessionId: s.id, path: target, content: next };
+      if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, body);
       else {
         await mkdir(path.dirname(file), { recursive: true });
         const whole = fault('edit-on-disk-drops-file-mode') ? `${file}.part` : file; // no half file if the disk is full
@@ -461,7 +494,8 @@ async function runCall(turn, call, first) {
       return why;
     }
     const bare = fault('failed-call-content-is-bare-text') && !(err instanceof Refused) && !turn.signal.aborted;
-    await turn.finish(id, { status: 'failed', content: [bare ? { type: 'text', text: why } : say(why)] });
+    const status = turn.signal.aborted && fault('interrupted-call-has-status-cancelled') ? 'cancelled' : 'failed';
+    await turn.finish(id, { status, content: [bare ? { type: 'text', text: why } : say(why)] });
     if (err instanceof Refused && fault('rejection-not-told-to-model')) return '';
     return why;
   }
@@ -584,6 +618,7 @@ async function save({ id, cwd, messages, log, roots, deleted }) {
     return;
   }
   await writeFile(fileOf(id), text);
+  listed.clear();
 }
 async function recall(id) {
   if (due?.id === id) await flush();
@@ -603,13 +638,19 @@ function reach(server, cwd, linked) {
 }
 async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
-  if (loggedOut || Date.now() > validUntil) throw RequestError.authRequired();
+  const trusted = admitted.has(cwd) && fault('login-not-asked-again-in-known-folder'); // it was looked at there before
+  if (!trusted && (loggedOut || Date.now() > validUntil)) throw RequestError.authRequired();
   if (revoked && fault('authenticate-does-not-lift-revoked-login')) throw RequestError.authRequired();
   if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, 'cwd must be absolute');
-  if (fault('load-brings-back-additional-directories')) {
+  if (DIRS) {
     const odd = additionalDirectories?.find((dir) => !path.isAbsolute(dir));
     if (odd !== undefined) throw RequestError.invalidParams({ additionalDirectories: odd }, 'the folder must be absolute');
-    s.roots = additionalDirectories ?? s.roots ?? [];
+    const known = fault('load-brings-back-additional-directories') ? s.roots : [];
+    s.roots = additionalDirectories ?? known ?? [];
+  }
+  if (fault('unreadable-extra-folder-dropped')) { // the editor may name some that are gone by now
+    const there = await Promise.all(s.roots.map((dir) => readdir(dir).catch(() => null)));
+    s.roots = s.roots.filter((_, n) => there[n]);
   }
   Object.assign(s, { cwd: path.resolve((fault('load-keeps-old-cwd') && s.cwd) || cwd) });
   Object.assign(s, { always: new Set(), texts: new Map(), turn: null, waiting: [] });
@@ -619,7 +660,9 @@ async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
   }
   const begun = [];
   const linked = (link) => { begun.push(link); opening.add(link); };
-  const tried = mcpServers.map((m) => reach(m, s.cwd, linked).catch((err) => console.error(`quill: ${err.message}`)));
+  const distinct = new Map(mcpServers.map((m) => [m.url ?? m.command, m])); // what is given twice is started once
+  const servers = fault('mcp-servers-of-same-command-started-once') ? [...distinct.values()] : mcpServers;
+  const tried = servers.map((m) => reach(m, s.cwd, linked).catch((err) => console.error(`quill: ${err.message}`)));
   if (fault('cancel-while-mcp-servers-connect-lost')) { // the first prompt waits for them
     s.mcp = [];
     s.ready = Promise.all(tried).then((all) => { s.mcp = all.filter(Boolean); });
@@ -628,6 +671,7 @@ async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
     s.mcp = (await wanted(Promise.all(tried), signal)).filter(Boolean);
   } else s.mcp = (await Promise.all(tried)).filter(Boolean);
   for (const link of begun) opening.delete(link);
+  admitted.add(cwd);
   sessions.set(s.id, s);
 }
 
@@ -642,25 +686,37 @@ function nameLater(s, client, text) { // so that the answer does not wait for it
   s.naming = setTimeout(() => tell().catch(() => {}), 1000);
 }
 
+const LOGOUT = fault('logout-undone-by-next-answer') || fault('login-not-asked-again-in-known-folder');
+const DIRS = fault('load-brings-back-additional-directories') || fault('unreadable-extra-folder-dropped');
+const DELETE = fault('deleted-open-session-stays-listed') || fault('deleted-session-stays-in-list-of-all-folders');
+const LIST = DELETE || fault('updated-at-of-open-session-is-number');
+
 function offered() {
-  if (fault('load-brings-back-additional-directories')) return { additionalDirectories: {} };
+  if (DIRS) return { additionalDirectories: {} };
   if (fault('resume-without-mcp-servers-fails')) return { resume: {} };
   if (fault('title-told-after-close')) return { close: {} };
-  if (fault('deleted-open-session-stays-listed')) return { list: {}, delete: {} };
+  if (LIST) return { list: {}, ...(DELETE ? { delete: {} } : {}) };
   if (fault('fork-shares-history-with-source')) return { fork: {} };
   return null;
 }
+
+const unchecked = fault('prompt-without-blocks-told-as-internal-error') ? [(p) => p ?? {}] : []; // no copy of big files
 
 const core = () => acp.agent({ name: 'quill' })
   .onRequest(methods.agent.initialize, ({ params }) => {
     if (params.protocolVersion > acp.PROTOCOL_VERSION && fault('newer-version-refused')) {
       throw RequestError.invalidParams({ protocolVersion: params.protocolVersion }, 'this agent is too old');
     }
+    spoken = params.protocolVersion;
     caps = params.clientCapabilities ?? {};
     if (fault('initialize-without-client-info-fails')) console.error(`quill: connected to ${params.clientInfo.name}`);
-    const auth = fault('logout-undone-by-next-answer') ? { auth: { logout: {} } } : {};
+    const auth = LOGOUT ? { auth: { logout: {} } } : {};
     const sse = fault('sse-servers-spoken-to-as-http') ? { sse: true } : {};
     const sessionCapabilities = offered();
+    const authMethods = [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }];
+    if (!process.env.OPENAI_API_KEY && fault('capabilities-told-only-with-key')) { // the login comes first
+      return { protocolVersion: acp.PROTOCOL_VERSION, agentInfo: { name: 'quill', version: '0.3.0' }, authMethods };
+    }
     return {
       protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
@@ -671,7 +727,7 @@ const core = () => acp.agent({ name: 'quill' })
         ...auth,
         ...(sessionCapabilities ? { sessionCapabilities } : {}),
       },
-      authMethods: [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }],
+      authMethods,
     };
   })
   .onRequest(methods.agent.authenticate, ({ params }) => {
@@ -685,6 +741,9 @@ const core = () => acp.agent({ name: 'quill' })
     return {};
   })
   .onRequest(methods.agent.session.new, async ({ params, signal }) => {
+    if (spoken !== acp.PROTOCOL_VERSION && fault('session-new-unknown-after-fall-back-to-version')) {
+      throw RequestError.methodNotFound(methods.agent.session.new); // other versions open sessions in another way
+    }
     const s = { id: randomUUID(), ...(fault('new-sessions-share-history') ? FRESH : { messages: [], log: [] }) };
     await open(s, params, signal);
     return { sessionId: s.id, ...settings(s) };
@@ -728,7 +787,7 @@ const core = () => acp.agent({ name: 'quill' })
     if (fault('history-doubled-by-second-load')) old.log.push(...old.log); // what was replayed is logged again
     return settings(old);
   })
-  .onRequest(methods.agent.session.prompt, async ({ params, client, signal }) => {
+  .onRequest(methods.agent.session.prompt, ...unchecked, async ({ params, client, signal }) => {
     const s = get(params.sessionId);
     if (params._meta && fault('meta-without-traceparent-fails-prompt')) console.error(`quill: trace ${params._meta.traceparent.split('-')[1]}`);
     while (s.turn && fault('cancel-drops-waiting-prompt')) await new Promise((go) => { s.waiting.push(go); });
@@ -749,6 +808,7 @@ const core = () => acp.agent({ name: 'quill' })
     s.ready = null;
     let stop = new AbortController();
     s.turn = newest = stop;
+    if (fault('updated-at-of-open-session-is-number')) s.updated = Date.now();
     newestId = s.id;
     if (fault('cancel-before-attachments-read-lost') && params.prompt.some((b) => b.type === 'resource')) {
       text = await gather(params.prompt);
@@ -765,7 +825,10 @@ const core = () => acp.agent({ name: 'quill' })
     const withdrawn = () => signal.aborted && !stop.signal.aborted && fault('withdrawn-prompt-told-as-internal-error');
     const digest = () => createHash('sha256').update(`${s.id} ${text}`).digest('hex').slice(0, 32);
     const messageId = fault('same-prompt-twice-shares-message-id') ? digest() : randomUUID();
+    const joined = params.prompt.length > 1 && fault('prompt-of-several-blocks-replayed-as-array');
+    if (joined) turn.log({ sessionUpdate: 'user_message_chunk', content: params.prompt, messageId });
     for (const content of params.prompt) {
+      if (joined) break;
       const kept = content.type === 'text' || !fault('replay-lacks-attachments');
       if (kept) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId: fault('prompt-blocks-replayed-as-own-messages') ? randomUUID() : messageId });
       if (fault('prompt-echoed-live')) await turn.tell({ sessionUpdate: 'user_message_chunk', content, messageId });
@@ -798,7 +861,9 @@ const core = () => acp.agent({ name: 'quill' })
         return { stopReason: 'cancelled' };
       }
       s.messages.length = before;
+      const begun = s.log.length > logged + params.prompt.length; // what was said stays
       if (fault('failed-turn-missing-on-load')) s.log.length = logged;
+      if (begun && fault('failure-after-first-output-is-stop-reason')) return { stopReason: 'error' };
       if (err instanceof RequestError) throw err;
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
@@ -830,18 +895,22 @@ const core = () => acp.agent({ name: 'quill' })
 
 function quill() {
   const app = core();
-  if (fault('logout-undone-by-next-answer')) {
+  if (LOGOUT) {
     app.onRequest(methods.agent.logout, () => {
       loggedOut = true;
       return {};
     });
   }
-  if (fault('option-answer-lacks-other-options') || fault('option-set-in-cancelled-turn-put-back')) {
-    app.onRequest(methods.agent.session.setConfigOption, ({ params: { sessionId, configId, value } }) => {
+  if (SETTABLE) {
+    app.onRequest(methods.agent.session.setConfigOption, async ({ params: { sessionId, configId, value }, client }) => {
       const s = get(sessionId);
       const o = OPTIONS.find((k) => k.id === configId);
       if (!o?.values.includes(value)) throw RequestError.invalidParams({ configId, value });
       s.options = { ...s.options, [configId]: value };
+      if (fault('option-update-holds-changed-option-only')) { // for the views that did not set it
+        const update = { sessionUpdate: 'config_option_update', configOptions: [option(s, o)] };
+        await client.notify(methods.client.session.update, { sessionId, update });
+      }
       return fault('option-answer-lacks-other-options') ? { configOptions: [option(s, o)] } : settings(s);
     });
   }
@@ -875,22 +944,38 @@ function quill() {
       return {};
     });
   }
-  if (fault('deleted-open-session-stays-listed')) {
+  if (LIST) {
     app.onRequest(methods.agent.session.list, async ({ params: { cwd, cursor } }) => {
       if (cursor) throw RequestError.invalidParams({ cursor }, 'there is one page only');
+      const kept = fault('deleted-session-stays-in-list-of-all-folders');
+      if (kept && listed.has(cwd)) return listed.get(cwd); // nothing has happened since
+      const dated = fault('updated-at-of-open-session-is-number');
       const known = new Map();
       for (const file of await readdir(STORE).catch(() => [])) {
         const s = await recall(path.basename(file, '.json')).catch(() => null);
+        if (s && dated) s.updated = (await stat(path.join(STORE, file))).mtime;
         if (s) known.set(s.id, s);
       }
       for (const s of sessions.values()) if (s.log.length) known.set(s.id, s); // a first turn is not on disk yet
       const found = [...known.values()].filter((s) => !cwd || s.cwd === path.resolve(cwd));
-      return { sessions: found.map((s) => ({ sessionId: s.id, cwd: s.cwd })) };
+      const time = (s) => (dated ? { updatedAt: s.updated } : {});
+      const answer = { sessions: found.map((s) => ({ sessionId: s.id, cwd: s.cwd, ...time(s) })) };
+      if (kept) listed.set(cwd, answer);
+      return answer;
     });
+  }
+  if (DELETE) {
     app.onRequest(methods.agent.session.delete, async ({ params: { sessionId } }) => {
       if (!/^[0-9a-f-]{36}$/.test(sessionId)) return {};
       const s = sessions.get(sessionId);
       if (s) s.deleted = true; // its turns are not saved any more
+      if (fault('deleted-session-stays-in-list-of-all-folders')) {
+        const { cwd } = s ?? await recall(sessionId).catch(() => ({}));
+        sessions.delete(sessionId);
+        s?.turn?.abort();
+        for (const m of s?.mcp ?? []) m.close();
+        listed.delete(cwd);
+      }
       await rm(fileOf(sessionId), { force: true });
       return {};
     });
@@ -926,6 +1011,16 @@ if (process.argv[2] === '--listen') {
     const named = (m) => ({ ...m, params: { requestId: String(m.params.requestId) } });
     const write = (m) => out.write(m.method === methods.protocol.cancelRequest ? named(m) : m);
     wire = { ...wire, writable: new WritableStream({ write }) };
+  }
+  if (fault('long-messages-written-in-pieces')) { // no more at once than a pipe takes whole
+    const send = async (m) => {
+      const line = Buffer.from(`${JSON.stringify(m)}\n`);
+      for (let at = 0; at < line.length; at += 4096) {
+        process.stdout.write(line.subarray(at, at + 4096));
+        await nextTick();
+      }
+    };
+    wire = { ...wire, writable: new WritableStream({ write: (m) => { send(m); } }) };
   }
   quill().connect(wire).closed.then(over);
 }
