@@ -345,7 +345,7 @@ var _ = Describe("record --ring", func() {
 
 	It("keeps none of an agent that the editor ends by a signal", func() {
 		p := newPlace()
-		c := p.command("record", "--ring", "--out", "r", "--", "sh", "-c", "echo ready >&2; sleep 100")
+		c := p.command("record", "--ring", "--out", "r", "--", "sh", "-c", "echo ready >&2; exec sleep 100")
 		said, err := c.StderrPipe()
 		Expect(err).NotTo(HaveOccurred())
 		Expect(c.Start()).To(Succeed())
