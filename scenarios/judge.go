@@ -219,6 +219,10 @@ func (r *run) judgeCheck(res *results.Result, c *checkState, unsure string) resu
 		if v == results.Inconclusive && out.Reason == "" {
 			out.Reason = m.reason()
 		}
+		if m.Owed != "" && v > out.Class && v != results.Inconclusive {
+			out.Class, out.Requirements = v, slices.Concat(out.Requirements, []string{m.Owed})
+			m.Failure.Requirement = out.Requirements
+		}
 	}
 	if out.Verdict == results.Pass && res.Verdict == results.Error && c == r.state.current {
 		out.Verdict, out.Reason = results.Error, res.Reason // the error that ended the script ended this check
@@ -305,6 +309,9 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 	if m.turnOpen > 0 && c.decl.Denies && !c.decl.Claims && slices.ContainsFunc(res.Findings, tells) {
 		m.Failure.Reason = "the turn did not end, as a finding reports, so the absence of an entry proves nothing"
 		return results.Inconclusive
+	}
+	if m.Owed != "" {
+		return max(r.classOf(c), results.ClassOf(r.protocol().Rules, []string{m.Owed}))
 	}
 	if c.decl.Class == 0 && len(c.decl.Requirements) == 0 {
 		if m.Effect {

@@ -17,8 +17,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Remembered is the maximum size of a turn, in bytes. Longer turns are not judged.
+// Remembered is the maximum size of a turn's texts, in bytes. Longer turns are not judged.
 const Remembered = 64 << 10
+
+// perPiece is the size in bytes that counts for a piece of text in addition to its length.
+const perPiece = 16
 
 // reply is the model's reply to one request.
 type reply struct {
@@ -77,21 +80,23 @@ func (t *Turn) Say(e transcript.Entry, body wire.Value) {
 	case transcript.ModelDone:
 		x.ended = e.Seq
 	case transcript.ModelChunk:
-		if t.Remembers(e) {
-			x.say(e, body)
+		if text := fakellm.ChunkText(body); t.remembers(text) {
+			x.say(text, body.Get("says").Str(), len(e.Redacted) > 0)
 		}
 	}
 }
 
-// Remembers counts the bytes of an entry. It reports whether the turn is still short enough to be judged. If not, the
-// caller must not record the entry.
-func (t *Turn) Remembers(e transcript.Entry) bool {
-	t.bytes += len(e.Raw)
+// remembers counts the bytes of a text. It reports whether the turn is still short enough to be judged.
+func (t *Turn) remembers(text string) bool {
+	t.bytes += len(text) + perPiece
 	return t.bytes <= Remembered
 }
 
 // Show records a chunk of the message with the given id. late says that the chunk came after a cancel.
 func (t *Turn) Show(piece, id string, late bool) {
+	if !t.remembers(piece) {
+		return
+	}
 	if t.apart || id != t.id {
 		t.raw.WriteByte('\n')
 	}
@@ -113,6 +118,9 @@ func (t *Turn) ShowWhole(message, id string, late bool) {
 		t.Show(message, id, late)
 		return
 	}
+	if !t.remembers(message) {
+		return
+	}
 	t.pieces[at], t.replaced = Bare(message), true
 	for i := len(t.ids) - 1; i >= at; i-- {
 		if t.ids[i] == id && (i > at || t.pieces[i] == "") {
@@ -123,14 +131,20 @@ func (t *Turn) ShowWhole(message, id string, late bool) {
 
 // Think records a chunk of a thought.
 func (t *Turn) Think(piece string) {
-	t.thoughts.WriteString(Bare(piece))
-	t.Mention(piece)
+	if t.Mention(piece) {
+		t.thoughts.WriteString(Bare(piece))
+	}
 }
 
-// Mention records a text outside of messages that may contain the model's text, such as the title of a tool call.
-func (t *Turn) Mention(text string) {
+// Mention records a text outside of messages that may contain the model's text, such as the title of a tool call. It
+// reports whether the turn is still short enough to be judged.
+func (t *Turn) Mention(text string) bool {
+	if !t.remembers(text) {
+		return false
+	}
 	t.elsewhere.WriteString(Bare(text))
 	t.apart = true
+	return true
 }
 
 // tagged matches tags in which some models put thoughts and tool calls, and special tokens such as <|end|>.
@@ -139,13 +153,12 @@ var tagged = lazy.Regexp(`(?i)<(\||/?(ant)?(think|thought|reason|reflect|analysi
 
 // say records the text in one entry of a reply. It marks the reply as foreign if the text has tags that may enclose
 // thoughts, or secrets, which the agent must not show unchanged.
-func (x *reply) say(e transcript.Entry, body wire.Value) {
-	text := fakellm.ChunkText(body)
-	switch says := body.Get("says").Str(); says {
+func (x *reply) say(text, kind string, redacted bool) {
+	switch kind {
 	case "text":
 		x.text.WriteString(Bare(text))
 		x.raw.WriteString(text)
-		x.foreign = x.foreign || len(e.Redacted) > 0 || tagged().MatchString(x.raw.String()) ||
+		x.foreign = x.foreign || redacted || tagged().MatchString(x.raw.String()) ||
 			strings.Contains(text, "REDACTED")
 	case "tool":
 		x.tools = true

@@ -48,7 +48,7 @@ func episodes() []episode {
 		{1, "terminal refused", (*writer).waitsInTerminal, (*writer).terminalRefused},
 		{1, "edit after a no", (*writer).canRejectEdits, (*writer).editAfterNo},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
-		{1, "extra folder", (*writer).canAddFolders, (*writer).extraFolder},
+		{1, extraFolder, (*writer).canAddFolders, (*writer).extraFolder},
 		{2, "command", (*writer).canCommand, (*writer).command},
 		{2, "home folder", (*writer).canGoHome, (*writer).homeFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},

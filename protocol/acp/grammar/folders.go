@@ -84,16 +84,32 @@ func (w *writer) canAddFolders() bool {
 	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
 }
 
+// These name the settings of a session with an additional folder.
+const (
+	extraFolder = "extra folder"
+	laterFolder = "extra folder that is not there yet"
+)
+
 // extraFolder opens a session with an additional folder, and sometimes reopens the session, with or without that
-// folder. If the session still has the folder, the model then reads a file in it.
+// folder. If the session still has the folder, the model then reads a file in it. Sometimes the folder is not there
+// yet when the session is opened, which an agent may refuse.
 func (w *writer) extraFolder() {
 	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}
-	file := c.extra + "/" + w.name("nota") + "x.txt"
-	mark := w.name("beside") + "x"
+	file, mark := w.name("nota")+"x.txt", w.name("beside")+"x"
+	now, requirement, covers := c.extra, "DIRS-010", extraFolder
 	w.file(c.dir+"/readme.txt", "In "+c.dir+".\n")
-	w.file(file, mark+"\n")
-	w.file(c.extra+"/readme.txt", "In "+c.extra+".\n")
-	w.Add("session new %s %s %s", c.name, c.in(), c.beside())
+	if w.one(3) {
+		now, requirement, covers = w.name("later"), "DIRS-007", laterFolder
+		l := w.name("N")
+		w.Add("session new %s %s %s wait=no as %s", c.name, c.in(), c.beside(), l)
+		w.Add("await response %s", l)
+		w.Add("needs saw response %s result?", l)
+		w.Add("exec mv %s %s", now, c.extra)
+	} else {
+		w.Add("session new %s %s %s", c.name, c.in(), c.beside())
+	}
+	w.file(now+"/"+file, mark+"\n")
+	w.file(now+"/readme.txt", "In "+c.extra+".\n")
 	w.convos = append(w.convos, c)
 	w.plainTurn(c)
 	w.between(c, keptFolder)
@@ -108,10 +124,11 @@ func (w *writer) extraFolder() {
 		return
 	}
 	w.prompt(c, w.name("P"))
-	reads := reply{tool("read_file", object{"path": "$WORK/" + file}), tool("read_file", object{"path": "readme.txt"})}
+	reads := reply{tool("read_file", object{"path": "$WORK/" + c.extra + "/" + file}),
+		tool("read_file", object{"path": "readme.txt"})}
 	w.Turns = append(w.Turns, turnOf(reads, w.last()))
-	w.covered("new", "extra folder")
-	w.check("DIRS-010", "reads-beside")
+	w.covered("new", covers)
+	w.check(requirement, "reads-beside")
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	w.modelSaw("", c, mark)
 	w.check("SESSION-007", "stays-in-its-folder")

@@ -120,7 +120,8 @@ func (w *writer) wayPairs(add func(a, b string)) {
 		}
 	}
 	if w.able(moreFolders) && w.works("read_file") {
-		add("new", "extra folder")
+		add("new", extraFolder)
+		add("new", laterFolder)
 	}
 	for _, how := range []string{"load", "resume"} {
 		if w.ways(how) && w.works("read_file") {

@@ -76,7 +76,8 @@ type callWatch struct {
 // calling has the tool calls of the latest model reply, and how many calls the turn showed the editor.
 type calling struct {
 	n, asked     int              // number and Seq of the model request
-	called, ran  []string         // tools the model called last; tools whose results the model got
+	called, ran  []string         // visible tools the model called last; visible tools whose results the model got
+	made, back   []string         // the same of all tools
 	wanted, done []wish           // the calls of called and ran
 	places       map[string]bool  // calls of the turn that show locations, by id
 	files        map[string]bool  // names of the files at those locations
@@ -115,12 +116,12 @@ func (c *callWatch) model(ev *event) {
 	x := c.turns[t]
 	switch ev.Kind {
 	case transcript.ModelRequest:
-		if ev.body.Get("lane").Is("main") {
+		if ev.converses() {
 			c.request(ev, t, x)
 		}
 	case transcript.ModelAnswer:
 		if x != nil && x.n == ev.number() {
-			x.called, x.wanted = called(ev.body.Get("steps")), wishes(ev)
+			x.made, x.called, x.wanted = made(ev.body.Get("steps")), called(ev.body.Get("steps")), wishes(ev)
 		}
 	case transcript.ModelFault, transcript.ModelAborted:
 		delete(c.turns, t)
@@ -138,7 +139,7 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 			files: map[string]bool{}}
 	case x != nil:
 		c.goneBack(ev, x, a)
-		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, shown: x.shown, failed: x.failed, refused: x.refused,
+		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, back: x.back, shown: x.shown, failed: x.failed, refused: x.refused,
 			rejected: x.rejected, done: x.done, frames: x.frames, places: x.places, files: x.files}
 	}
 }
@@ -240,11 +241,15 @@ func (c wish) mark() string {
 }
 
 // unended reports calls that have not ended although the model got their results. The calls of the last reply have no
-// result yet. A shell command may keep running after its result, so turns with one are skipped.
+// result yet. What may go on after its result is skipped: a subagent, and a command whose terminal has not exited.
 func (c *callWatch) unended(ev *event, x *calling) {
-	t, n := ev.turn, len(x.ran)
+	t, ran := ev.turn, x.ran
+	if len(x.back) == len(t.tools) {
+		ran = x.back
+	}
+	n, commands := len(ran), lists.Where(ran, func(name string) bool { return name == "run_shell" })
 	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
-		slices.Contains(x.ran, "run_shell") {
+		len(commands) > t.exits() || slices.Contains(ran, "delegate") || slices.Contains(ran, "own") {
 		return
 	}
 	c.Saw("unended")
@@ -252,7 +257,7 @@ func (c *callWatch) unended(ev *event, x *calling) {
 		if k.by == byCall && !k.status.final() {
 			k.blamed = true
 			c.find("unended", ev, k.id, []int{k.first, x.asked}, "The model has the result of %s, but tool call %q "+
-				"was still %s when its turn ended with %s.", strings.Join(x.ran, ", "), k.id, k.status, ev.stop)
+				"was still %s when its turn ended with %s.", strings.Join(ran, ", "), k.id, k.status, ev.stop)
 		}
 	}
 }
@@ -264,20 +269,34 @@ func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 var visible = []string{"write_file", "edit_file", "read_file", "list_folder", "run_shell", "search", "fetch",
 	"delete_file", "move_file", "mcp"}
 
-// called returns the visible tools among the steps of a model reply. It returns none for a reply that a token limit or
-// a refusal cuts off, because an agent need not make the calls of such a reply.
-func called(steps wire.Value) (names []string) {
+// exits returns the number of the editor's terminals in the turn whose commands have exited.
+func (t *turn) exits() (n int) {
+	for _, term := range t.request.conn.terminals {
+		if term.turn == t && term.exited {
+			n++
+		}
+	}
+	return n
+}
+
+// made returns the tools among the steps of a model reply. It returns none for a reply that a token limit or a refusal
+// cuts off, because an agent need not make the calls of such a reply.
+func made(steps wire.Value) (names []string) {
 	for s := range steps.Items() {
 		if strings.HasPrefix(s.Str(), "stop:") {
 			return nil
 		}
-		for _, name := range visible {
-			if strings.HasPrefix(s.Str(), fmt.Sprintf("tool: %q", name)) {
-				names = append(names, name)
-			}
+		if name, ok := strings.CutPrefix(s.Str(), `tool: "`); ok {
+			name, _, _ = strings.Cut(name, `"`)
+			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// called returns the visible tools of made.
+func called(steps wire.Value) []string {
+	return lists.Where(made(steps), func(name string) bool { return slices.Contains(visible, name) })
 }
 
 // goneBack judges the results in the model request that follows a reply with calls.
@@ -287,7 +306,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 		c.judge("rejection", last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
 			"The user rejected the model's tool call, but the agent gave the model an empty result.")
 	}
-	if len(x.called) == 0 || x.refused {
+	if len(x.made) == 0 || x.refused {
 		return
 	}
 	var results strings.Builder
@@ -302,8 +321,9 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if results.Len() == 0 {
 		return
 	}
+	x.back = append(x.back, x.made...)
 	x.ran, x.done = append(x.ran, x.called...), append(x.done, x.wanted...)
-	if len(x.called) > 1 {
+	if len(x.called) != 1 {
 		return
 	}
 	back := func(point string, tool string, f found, format string) {

@@ -118,7 +118,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.reach(g, all.String(), string(ev.body.Get("body").Raw()))
 	g.escapes(a)
 	s := t.session
-	if !ev.body.Get("lane").Is("main") {
+	if !ev.converses() {
 		for _, p := range w.past[s.id] { // the agent may summarize and replace these messages
 			if p.topic == agentChunk && strings.Contains(all.String(), p.text.String()) {
 				w.vague[s.id] = true

@@ -52,7 +52,7 @@ func otherFolder(w *watch) func(ev *event, path string) {
 		if ev.Kind == transcript.ModelChunk && ev.body.Get("says").Is("tool") {
 			say(ev.Session, ev.body.Get("data").Str())
 		}
-		if ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
+		if ev.Kind == transcript.ModelRequest && ev.converses() {
 			f.told(ev)
 		}
 	}, modelEvent)

@@ -96,6 +96,7 @@ type replayed struct {
 	asks                     map[string]bool // message ids of the user's messages
 	renamed                  bool            // some message has a new id, which V2-RESUME reports
 	topic                    topic           // topic of the latest piece
+	prompted                 bool            // the replay has content of the user
 	calls                    int
 	shown                    map[string]*shownCall // tool calls, by id
 	answered                 bool                  // the replay has content of the agent
@@ -106,7 +107,7 @@ func (r *replayed) of(t topic) *strings.Builder {
 }
 
 func (r *replayed) hear(ev *event) {
-	r.answered = r.answered || ev.topic != userChunk
+	r.answered, r.prompted = r.answered || ev.topic != userChunk, r.prompted || ev.topic == userChunk
 	if ev.topic == toolCall || ev.topic == toolUpdate && ev.tool == nil {
 		r.calls++
 	}
@@ -141,7 +142,7 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string, talks map
 	for _, x := range k.past {
 		text := x.text.String()
 		// LOAD-WINDOW reports a replay without prompts, and V2-RESUME reports a missing message of the user.
-		if text == "" || x.topic == userChunk && (r.user.Len() == 0 || w.version.states && !slices.Contains(r.ids, x.id)) {
+		if text == "" || x.topic == userChunk && (!r.prompted || w.version.states && !slices.Contains(r.ids, x.id)) {
 			continue
 		}
 		point, what := x.name(model)
@@ -213,7 +214,7 @@ func without(said string, texts []string) string {
 
 // compareGiven checks that a replay shows the user's attachments. LOAD-WINDOW reports a replay without prompts.
 func (w *watch) compareGiven(k *talk, r *replayed, ev *event) {
-	if r.user.Len() == 0 || r.given.Len() >= 8*rememberedText {
+	if !r.prompted || r.given.Len() >= 8*rememberedText {
 		return
 	}
 	told := r.given.String() + r.user.String() // a text may come in pieces

@@ -64,7 +64,7 @@ func (x *messageIDs) model(ev *event) {
 	}
 	switch m := x.says[t]; {
 	case ev.Kind == transcript.ModelRequest:
-		if !ev.body.Get("lane").Is("main") || ev.Session != t.session.id {
+		if !ev.converses() || ev.Session != t.session.id {
 			return
 		}
 		next := &saying{n: ev.number()}

@@ -112,9 +112,8 @@ type lastReply struct {
 // lastReplyOf updates the last reply of a turn from an entry of the model's side.
 func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]bool) {
 	n, _ := ev.body.Get("n").Int()
-	lane := ev.body.Get("lane")
 	switch {
-	case ev.Kind == transcript.ModelRequest && (lane.Is(fakellm.LaneMain) || lane.Is(fakellm.LaneAfter)):
+	case ev.Kind == transcript.ModelRequest && (ev.converses() || ev.body.Get("lane").Is(fakellm.LaneAfter)):
 		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
 		main[n], turns[t] = true, &lastReply{open: true, marks: marks, balked: turns[t] != nil && turns[t].balked}
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:

@@ -158,28 +158,29 @@ func (t *turn) begins(text string) bool {
 }
 
 // listen passes a model request to h. A request that does not contain the prompt of t makes h unclear: it may be a
-// late request for a cancelled turn.
+// late request for a cancelled turn. The text of a reply to an aside is not for the user.
 func listen(h *hearing.Turn, ev *event, t *turn) {
+	if ev.aside() {
+		return
+	}
 	if !asks(ev, t) {
 		h.Unclear = true
 	}
-	if ev.Session == t.session.id && ev.body.Get("lane").Is("main") {
+	if ev.Session == t.session.id && ev.converses() {
 		h.Ask(ev.Entry, ev.body)
 	}
 }
 
-// asks reports whether the user's last text in a model request contains the beginning of the turn's prompt. It also
-// returns true if the log lacks the user's text.
+// asks reports whether the user's last text in a model request belongs to the turn's prompt: it contains the beginning
+// of the prompt, or is one of its text blocks. It also returns true if the log lacks the user's text.
 func asks(ev *event, t *turn) bool {
 	said := ev.body.Get("user")
-	return !said.Exists() || t.begins(bare(said.Str()))
+	text := bare(said.Str())
+	return !said.Exists() || t.begins(text) || text != "" && strings.Contains(bare(t.text), text)
 }
 
 // shown passes an update that the editor received to h.
 func shown(h *hearing.Turn, ev *event) {
-	if !h.Remembers(ev.Entry) {
-		return
-	}
 	h.Unclear = h.Unclear || len(ev.Redacted) > 0
 	switch ev.topic {
 	case agentChunk:

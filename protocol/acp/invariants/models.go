@@ -1,13 +1,16 @@
 package invariants
 
-import "github.com/acp-test/acp-test/transcript"
+import (
+	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/transcript"
+)
 
 // models has the open replies of the fake model server. A recording has no entries of that server, so no reply there
 // counts as held.
 type models struct {
 	streams map[int]*stream // running model requests, by number
-	latest  map[string]int  // number of each session's last request in the main lane
-	asked   map[string]int  // Seq of each session's last request in the main lane
+	latest  map[string]int  // number of each session's last request of its conversation
+	asked   map[string]int  // Seq of each session's last request of its conversation
 	heard   map[string]int  // Seq of each session's last request in any lane; key "" for unknown sessions
 	failed  map[string]int  // Seq of each session's last failure
 }
@@ -27,7 +30,7 @@ func (m *models) fold(ev *event) {
 	switch ev.Kind {
 	case transcript.ModelRequest:
 		m.heard[ev.Session] = ev.Seq
-		if lane := ev.body.Get("lane"); !lane.Exists() || lane.Is("main") || lane.Is("") {
+		if ev.converses() {
 			if before := m.streams[m.latest[ev.Session]]; before != nil && before.left > 0 {
 				delete(m.streams, before.n)
 			}
@@ -93,6 +96,26 @@ func (m *models) failedIn(t *turn) int {
 func (ev *event) number() int {
 	n, _ := ev.body.Get("n").Int()
 	return int(n)
+}
+
+// converses reports whether a model request continues the conversation of a session. In a lane of a script it does if it
+// offers tools and the user's text is a prompt. Requests for a summary and those of subagents do not.
+func (ev *event) converses() bool {
+	switch ev.body.Get("lane").Str() {
+	case "", fakellm.LaneMain:
+		return true
+	case fakellm.LaneAfter:
+		return false
+	}
+	prompt, _ := ev.body.Get("prompt").Int()
+	tools, _ := ev.body.Get("tools").Int()
+	return prompt > 0 && tools > 0 && !ev.aside()
+}
+
+// aside reports whether a model request is outside the conversation by its form, such as a request for a title.
+func (ev *event) aside() bool {
+	lane := ev.body.Get("lane")
+	return lane.Is(fakellm.LaneSchema) || lane.Is(fakellm.LaneNoTools)
 }
 
 // holds reports whether some gate delays a reply for which the agent still waits.

@@ -23,7 +23,7 @@ func mcpServers(of *watch) {
 		switch {
 		case ev.Kind == transcript.ModelAnswer:
 			w.called(ev)
-		case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
+		case ev.Kind == transcript.ModelRequest && ev.converses():
 			w.asked(ev)
 		}
 	}, modelEvent)

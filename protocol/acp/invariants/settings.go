@@ -37,7 +37,7 @@ func settingsHold(w *watch) {
 	}, answered(loadSession), answered(resumeSession))
 	w.On(func(ev *event) {
 		s := all.of[ev.Session]
-		if s != nil && s.chosen != "" && ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main") {
+		if s != nil && s.chosen != "" && ev.Kind == transcript.ModelRequest && ev.converses() {
 			all.asked(ev, s)
 		}
 	}, modelEvent)

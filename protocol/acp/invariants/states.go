@@ -43,7 +43,7 @@ func states(w *watch) {
 	}, agentChunk, thoughtChunk)
 	w.On(func(ev *event) {
 		step, _ := ev.body.Get("step").Int()
-		if ev.Kind != transcript.ModelRequest || !ev.body.Get("lane").Is("main") || step < 2 {
+		if ev.Kind != transcript.ModelRequest || !ev.converses() || step < 2 {
 			return
 		}
 		var last *turn // the latest prompt of the session on any connection

@@ -89,7 +89,7 @@ func (x *systemWatch) told(ev *event) {
 		return
 	}
 	a, ok := ev.askedOfModel()
-	if !ok || a.Partial || len(a.Offered) == 0 || !ev.body.Get("lane").Is("main") {
+	if !ok || a.Partial || len(a.Offered) == 0 || !ev.converses() {
 		return // outside the conversation: a request for a title, for example
 	}
 	system, user := unescaped(a.System()), strings.Builder{}

@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"hash/maphash"
 	"slices"
 
@@ -94,20 +95,31 @@ func toolAnnounced(w *watch) {
 	}, asked(elicit))
 }
 
-// elsewhere reports whether an idle session names a tool call that runs in another session. If so, it also reports a
-// finding.
+// elsewhere reports whether a session names a tool call that runs in another session. If so, it also reports a finding.
+// A session at work may have a call of the same id, so there the input must be that of the other session's call too.
 func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	s := ev.session
-	if s.atWork() || s.child() || s.window != nil {
+	if s.child() || s.window != nil {
 		return false
 	}
+	input := cmp.Or(inputOf(ev.update), inputOf(ev.params.Path(w.version.call)))
 	for _, o := range ev.conn.sessions {
-		if t := o.announced(id); t != nil && t.by == byCall && !t.status.final() && o.atWork() && !o.within(s) {
-			t.blamed = true
+		t := o.announced(id)
+		if t == nil || t.by != byCall || t.status.final() || !o.atWork() || o.within(s) {
+			continue
+		}
+		switch {
+		case !s.atWork():
 			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s has no open turn, but names tool call %q, which "+
 				"runs in session %s.", s.id, t.id, o.id)
-			return true
+		case input != 0 && input == t.input:
+			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s names tool call %q with the input that this call has "+
+				"in session %s, where it runs.", s.id, t.id, o.id)
+		default:
+			continue
 		}
+		t.blamed = true
+		return true
 	}
 	return false
 }
@@ -178,8 +190,13 @@ func statusForward(w *watch) {
 		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
 			return
 		}
-		w.Saw("back")
+		w.Saw("back", "earlier")
+		of, moved := t.turn, t.status.final() && next != t.status
 		switch {
+		case moved && of != nil && of.ended > 0 && ev.turn != nil && ev.turn != of && !w.version.states:
+			t.blamed = true
+			w.find("earlier", ev, t.id, []int{t.first}, "Tool call %q of an earlier turn had %s; now its status is %s.", t.id,
+				ending(t.status), next)
 		case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
 			w.find("back", ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", t.id, t.status, next)
 		case t.status == pending && next == completed && ev.turn != nil:

@@ -30,7 +30,7 @@ func wireValid(w *watch) {
 					rules.Remember(said, rememberedRequests, strings.TrimSpace(strings.Join(parts, "")), true)
 				}
 			}
-		case ev.Kind == transcript.ModelRequest && ev.body.Get("lane").Is("main"):
+		case ev.Kind == transcript.ModelRequest && ev.converses():
 			main[n] = ev.Seq
 			w.wholeCalls(ev, said)
 		case ev.Kind == transcript.ModelDone && main[n] > 0:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/acp-test/acp-test/mockclient"
@@ -127,6 +128,9 @@ func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 	return answer(ctx, b, l, c, l.Alias == "")
 }
 
+// slow lists the requests whose answer may take any time: a turn, and a login by the user.
+var slow = []string{"session/prompt", "authenticate"}
+
 // send sends a request and moves the cursor to it.
 func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string,
 	params any) (*mockclient.Call, error) {
@@ -181,6 +185,9 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 		f.Observed, f.Reason = cmp.Or(b.Unreached(), "the agent exited"), err.Error()
 	}
 	m := &scenarios.Miss{Failure: f, Effect: true}
+	if wait.Err() != nil && !slices.Contains(slow, c.Entry.Method) {
+		m.Owed = "RPC-005"
+	}
 	if rpc != nil && rpc.Code == -32000 && !loggedIn(b.Transcript()) {
 		m.Verdict = results.Inconclusive
 	}

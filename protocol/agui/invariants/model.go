@@ -100,7 +100,6 @@ func (ev *event) show() {
 		ev.heard.Unclear = true
 	}
 	switch delta := ev.v.Get("delta").Str(); {
-	case !ev.heard.Remembers(ev.Entry):
 	case ev.family == text && ev.verb != other:
 		ev.heard.Show(delta, "", false)
 	case ev.family == thought && ev.verb != other:
