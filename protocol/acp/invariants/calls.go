@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -34,6 +35,7 @@ func modelCalls(w *watch) {
 			x.frames.Write(ev.Raw)
 		}
 	}, toolCall, toolUpdate, asked(permission))
+	c.On(c.asksElsewhere, asked(permission))
 	c.on(c.blind, asked(permission))
 	c.on(func(ev *event, x *calling) {
 		for at := range ev.update.Get("locations").Items() {
@@ -157,6 +159,26 @@ func (c *callWatch) blind(ev *event, x *calling) {
 		"permission, but neither the request nor an earlier message about the turn's tool calls has %q.", marks[0])
 }
 
+// asksElsewhere finds permission requests in another session than the one whose model made the call: the request has
+// the path or command of that call, and not that of a call in its own session.
+func (c *callWatch) asksElsewhere(ev *event) {
+	if ev.session == nil || ev.session.child() || len(c.turns) == 0 {
+		return
+	}
+	has := func(call wish) bool { return call.mark() != "" && bytes.Contains(ev.Raw, []byte(call.mark())) }
+	if x := c.turns[ev.turn]; ev.turn != nil && (x == nil || len(x.wanted) == 0 || slices.ContainsFunc(x.wanted, has)) {
+		return
+	}
+	c.Saw("other-session")
+	for t, x := range c.turns {
+		if at := slices.IndexFunc(x.wanted, has); at >= 0 && t.session != ev.session && !t.session.within(ev.session) {
+			x.refused = true // the answer may be a no, which its own session does not show
+			c.find("other-session", ev, string(ev.ID), []int{x.asked}, "The agent asks in session %s for permission for "+
+				"%q, which the model wants in session %s.", ev.session.id, x.wanted[at].mark(), t.session.id)
+		}
+	}
+}
+
 // ends judges the calls of a turn that has ended. It cannot judge earlier: the log may place a model request before
 // updates that the agent sent earlier.
 func (c *callWatch) ends(ev *event, x *calling) {
@@ -241,15 +263,16 @@ func (c wish) mark() string {
 }
 
 // unended reports calls that have not ended although the model got their results. The calls of the last reply have no
-// result yet. What may go on after its result is skipped: a subagent, and a command whose terminal has not exited.
+// result yet. What may go on after its result is skipped: a subagent, and a command that takes time or runs in the
+// background and whose terminal has not exited.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, ran := ev.turn, x.ran
 	if len(x.back) == len(t.tools) {
 		ran = x.back
 	}
-	n, commands := len(ran), lists.Where(ran, func(name string) bool { return name == "run_shell" })
+	n, lasting := len(ran), lists.Where(x.done, wish.lasts)
 	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
-		len(commands) > t.exits() || slices.Contains(ran, "delegate") || slices.Contains(ran, "own") {
+		len(lasting) > t.exits() || slices.Contains(ran, "delegate") || slices.Contains(ran, "own") {
 		return
 	}
 	c.Saw("unended")
@@ -268,6 +291,12 @@ func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 // visible lists the neutral tools whose calls every agent shows to the editor.
 var visible = []string{"write_file", "edit_file", "read_file", "list_folder", "run_shell", "search", "fetch",
 	"delete_file", "move_file", "mcp"}
+
+// lasts reports whether a call is for a command that may go on after its result.
+func (c wish) lasts() bool {
+	words := []string{"&", "sleep", "while", "tail"}
+	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.args["command"], word) })
+}
 
 // exits returns the number of the editor's terminals in the turn whose commands have exited.
 func (t *turn) exits() (n int) {

@@ -207,6 +207,21 @@ func readPrompt(params wire.Value) string {
 	return string(text)
 }
 
+// headSize is the size in bytes of the beginning that tells a text block of a prompt from others.
+const headSize = 40
+
+// heads returns the beginning of each text block of a prompt, without white space.
+func heads(params wire.Value) (all []string) {
+	for block := range params.Get("prompt").Items() {
+		if block.Get("type").Is("text") {
+			text := block.Get("text").Str()
+			head := bare(text[:min(len(text), 8*headSize)])
+			all = append(all, head[:min(len(head), headSize)])
+		}
+	}
+	return all
+}
+
 func idOf(v wire.Value) wire.ID {
 	switch v.Kind() {
 	case wire.String:

@@ -48,7 +48,8 @@ func (w *world) foldEditorRequest(ev *event) {
 
 // begin starts a turn for the prompt r.
 func (s *session) begin(ev *event, r *request) {
-	r.turn = &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params)}
+	r.turn = &turn{request: r, session: s, started: ev.Seq, concurrent: len(s.open) > 0, text: readPrompt(ev.params),
+		heads: heads(ev.params)}
 	for _, open := range s.open {
 		open.joined = cmp.Or(open.joined, ev.Seq)
 	}

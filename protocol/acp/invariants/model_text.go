@@ -152,9 +152,8 @@ func (t *turn) likened() bool { return t == nil || t.like }
 
 // begins reports whether a text without white space contains the beginning of the turn's prompt.
 func (t *turn) begins(text string) bool {
-	const enough = 40
 	own := bare(t.text)
-	return strings.Contains(text, own[:min(len(own), enough)])
+	return strings.Contains(text, own[:min(len(own), headSize)])
 }
 
 // listen passes a model request to h. A request that does not contain the prompt of t makes h unclear: it may be a
@@ -172,11 +171,12 @@ func listen(h *hearing.Turn, ev *event, t *turn) {
 }
 
 // asks reports whether the user's last text in a model request belongs to the turn's prompt: it contains the beginning
-// of the prompt, or is one of its text blocks. It also returns true if the log lacks the user's text.
+// of the prompt, or begins like one of its text blocks. It also returns true if the log lacks the user's text.
 func asks(ev *event, t *turn) bool {
 	said := ev.body.Get("user")
 	text := bare(said.Str())
-	return !said.Exists() || t.begins(text) || text != "" && strings.Contains(bare(t.text), text)
+	return !said.Exists() || t.begins(text) ||
+		text != "" && slices.Contains(t.heads, text[:min(len(text), headSize)])
 }
 
 // shown passes an update that the editor received to h.

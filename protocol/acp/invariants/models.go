@@ -108,14 +108,15 @@ func (ev *event) converses() bool {
 		return false
 	}
 	prompt, _ := ev.body.Get("prompt").Int()
-	tools, _ := ev.body.Get("tools").Int()
-	return prompt > 0 && tools > 0 && !ev.aside()
+	return prompt > 0 && !ev.aside()
 }
 
 // aside reports whether a model request is outside the conversation by its form, such as a request for a title.
 func (ev *event) aside() bool {
 	lane := ev.body.Get("lane")
-	return lane.Is(fakellm.LaneSchema) || lane.Is(fakellm.LaneNoTools)
+	tools, counted := ev.body.Get("tools").Int()
+	return lane.Is(fakellm.LaneSchema) || lane.Is(fakellm.LaneNoTools) ||
+		lane.Exists() && !lane.Is(fakellm.LaneMain) && counted && tools == 0
 }
 
 // holds reports whether some gate delays a reply for which the agent still waits.

@@ -34,6 +34,7 @@ type turn struct {
 	tools    []*tool
 	messages [3]string // message ids that were current when the turn ended
 	text     string    // text of the prompt, cut
+	heads    []string  // beginnings of the prompt's text blocks
 	reply    ended     // the model's last reply, if it has ended
 
 	// The remaining fields are for version 2. answered is the Seq of the response to the prompt, message is the

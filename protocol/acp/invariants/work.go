@@ -101,7 +101,8 @@ func (w *world) foldDemand(s *session, ev *event) {
 	switch ev.verb {
 	case prompt:
 		r, key := ev.conn.open[ev.Seq], ev.params.Get("idempotencyKey").Str()
-		t := &turn{request: r, session: s, started: ev.Seq, concurrent: s.active || s.busy(), text: readPrompt(ev.params)}
+		t := &turn{request: r, session: s, started: ev.Seq, concurrent: s.active || s.busy(), text: readPrompt(ev.params),
+			heads: heads(ev.params)}
 		s.restored = nil
 		if first := s.keys[key]; first != nil && !first.failed {
 			if r != nil {
