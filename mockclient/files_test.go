@@ -106,6 +106,23 @@ var _ = Describe("files", func() {
 			To(MatchRegexp("the file is too large|it takes longer than 10s"))
 		Expect(read(``).Path("error.message").Str()).To(ContainSubstring("the file is too large: 1099511627776 bytes"))
 	})
+	It("are there in a directory that was made after the session", func() {
+		later := dir + "/later"
+		got := make(chan wire.Value, 1)
+		opened := make(chan struct{})
+		e := edit(mockclient.Options{}, func(p *peer) {
+			p.handshake()
+			<-opened
+			got <- p.ask(1, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/x"}`, later)).v
+		})
+		open(e, later)
+		Expect(os.Mkdir(later, 0o700)).To(Succeed())
+		Expect(os.WriteFile(later+"/x", []byte("here"), 0o600)).To(Succeed())
+		close(opened)
+		var v wire.Value
+		Eventually(got).Should(Receive(&v))
+		Expect(v.Path("result.content").Str()).To(Equal("here"), string(v.Raw()))
+	})
 	It("may be missing and empty", func() {
 		v, _ := do(mockclient.Options{Files: &mockclient.Files{MissingEmpty: true}}, "fs/read_text_file",
 			fmt.Sprintf(`{"sessionId":"s","path":"%s/none"}`, dir))

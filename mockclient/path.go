@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/internal/confined"
@@ -83,6 +84,7 @@ func (e *Editor) rootsOf(session string) (roots []*confined.Root, known bool) {
 	if w == nil || !w.known {
 		return nil, false
 	}
+	e.openLater(w)
 	return w.roots, true
 }
 
@@ -174,6 +176,7 @@ type workspace struct {
 	known     bool // the session was opened by a session method or announced
 	parent    *workspace
 	roots     []*confined.Root
+	later     []string     // directories that could not be opened yet
 	prompts   map[int]bool // Seqs of prompts without a response
 	cancelled map[int]bool // Seqs of cancelled prompts without a response
 }
@@ -202,7 +205,7 @@ func (e *Editor) adopt(f transcript.Entry) {
 		return
 	}
 	dirs := lists.Map(parent.roots, func(r *confined.Root) string { return r.Dir() })
-	e.openWorkspace(child, dirs)
+	e.openWorkspace(child, slices.Concat(dirs, parent.later))
 	e.sessions[child].parent = parent
 }
 
@@ -216,27 +219,37 @@ func (e *Editor) family(session, of string) bool {
 	return session == of
 }
 
-// openWorkspace sets the directories of a session. It skips relative paths, and directories that cannot be opened or
-// are not below Options.Within.
+// openWorkspace sets the directories of a session. It skips relative paths, and directories that are not below
+// Options.Within. A directory that cannot be opened is tried again when the agent asks for a file.
 func (e *Editor) openWorkspace(id string, dirs []string) {
 	w := e.workspace(id)
 	w.close()
 	w.known = true
-	for _, dir := range dirs {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if r, err := confined.Open(dir); err == nil && r.Below(e.opts.Within) {
+	w.later = lists.Where(dirs, filepath.IsAbs)
+	e.openLater(w)
+}
+
+// openLater opens the directories of a session that are there by now.
+func (e *Editor) openLater(w *workspace) {
+	w.later = slices.DeleteFunc(w.later, func(dir string) bool {
+		r, err := confined.Open(dir)
+		switch {
+		case err != nil:
+			return false
+		case r.Below(e.opts.Within):
 			w.roots = append(w.roots, r)
+		default:
+			r.Close()
 		}
-	}
+		return true
+	})
 }
 
 func (w *workspace) close() {
 	for _, r := range w.roots {
 		r.Close()
 	}
-	w.roots = nil
+	w.roots, w.later = nil, nil
 }
 
 // directoriesOf returns the directories in the params of a session method: cwd and additionalDirectories.

@@ -72,6 +72,10 @@ func (w *writer) worksIn(c *convo, name, other, requirement string) {
 	if other == "" && w.works("run_shell") && w.asked["run_shell"] == "" && w.one(2) {
 		first = append(first, tool("run_shell", object{"command": "cat " + name + ".txt"}))
 	}
+	if w.works("list_folder") && w.asked["list_folder"] == "" && w.one(2) {
+		w.file("out-of-place-"+name+".txt", "outside\n")
+		first = append(first, tool("list_folder", object{"path": "."}))
+	}
 	w.Turns = append(w.Turns, turnOf(first, w.last()))
 	w.check(requirement, "stays-in-its-folder")
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
