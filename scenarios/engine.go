@@ -216,6 +216,9 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	if r.Agent() != nil && r.Ready() && !r.Ended() {
 		res.AgentName, res.AgentVersion = r.client.AgentInfo()
 	}
+	if agent := r.Agent(); agent != nil && err != nil {
+		agent.CloseStdin() // a script that broke off may leave the agent in the middle of a turn
+	}
 	r.stopAgent(ctx)
 	r.change(func(s *state) { res.Waits, res.Vain = s.waits, s.vain })
 	r.model.Finish()
