@@ -50,13 +50,47 @@ func configComplete(w *watch) {
 		w.judge(point, lost.id != "" && lost.id != r.option, ev, "", []int{ev.Ref},
 			"The response lacks the config option %q of the previous list; it must list all options.", lost.id)
 	}, answered(setOption))
+	partialUpdates(w)
+}
+
+// partialUpdates checks that each config_option_update lists all options. If the next list of the session has the
+// missing option, that option was there all the time.
+func partialUpdates(w *watch) {
+	type partial struct {
+		ev   *event
+		lost string
+	}
+	open := map[*session]partial{}
+	tell := func(p partial, point, format string, args ...any) {
+		w.find(point, p.ev, "", nil, format, append([]any{p.lost}, args...)...)
+		delete(open, p.ev.session)
+	}
+	const lacks = "The config_option_update lacks the option %q of the previous list; it must list all options."
+	next := func(ev *event) {
+		p, ok := open[ev.session]
+		switch {
+		case !ok || !ev.hasOptions:
+		case findOption(ev.options, p.lost) == nil:
+			tell(p, "partial-update", lacks)
+		default:
+			tell(p, "incomplete-update", "The config_option_update lacks the option %q, which the next list has (#%d); it must "+
+				"list all options.", ev.Seq)
+		}
+	}
 	w.On(func(ev *event) {
-		if ev.hasOptions && ev.session != nil {
-			lost := lostOption(ev.session.options, ev.options).id
-			w.judge("partial-update", lost != "", ev, "", nil,
-				"The config_option_update lacks the option %q of the previous list; it must list all options.", lost)
+		if next(ev); ev.hasOptions && ev.session != nil {
+			w.Saw("partial-update", "incomplete-update")
+			if lost := lostOption(ev.session.options, ev.options).id; lost != "" {
+				rules.Remember(open, rememberedSessions, ev.session, partial{ev, lost})
+			}
 		}
 	}, optionsUpdate)
+	w.On(next, answered(setOption))
+	w.AtEnd(func(rules.End) {
+		for _, p := range open {
+			w.find("partial-update", p.ev, "", nil, lacks, p.lost)
+		}
+	})
 }
 
 // lostOption returns an option that is missing from the new list, or the zero option. It also returns that if the new
