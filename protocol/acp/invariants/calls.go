@@ -65,8 +65,7 @@ func modelCalls(w *watch) {
 		}
 	})
 	if !w.version.states {
-		emptiedCalls(w)
-		hiddenOutput(w)
+		callContent(w)
 	}
 }
 

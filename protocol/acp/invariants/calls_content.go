@@ -8,80 +8,86 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// emptiedCalls checks that the last update of a completed call does not take away the text that an earlier one showed.
-func emptiedCalls(w *watch) {
-	type shown struct{ full, empty int } // Seq of the last update with content, and of one that removes it
-	turns := map[*turn]map[string]*shown{}
+// callContent checks what a call shows to the user when it has been completed. Each update replaces the content, and
+// so does the call in a permission request. Not every editor shows the member rawOutput.
+func callContent(w *watch) {
+	const least = 8 // bytes of output
+	turns := map[*turn]map[string]*callShown{}
 	w.inTurn(func(ev *event, t *turn) {
-		list := ev.update.Get("content")
-		if list.Kind() != wire.Array {
-			return
-		}
 		if turns[t] == nil {
-			rules.Remember(turns, rememberedRequests, t, map[string]*shown{})
+			rules.Remember(turns, rememberedRequests, t, map[string]*callShown{})
 		}
 		if turns[t] == nil || len(turns[t]) >= rememberedTools {
 			return
 		}
-		s := rules.Entry(turns[t], ev.update.Get("toolCallId").Str())
-		if list.Len() == 0 {
-			s.empty = ev.Seq
-			return
+		u := ev.update
+		if ev.verb == permission {
+			u = ev.params.Path(w.version.call)
 		}
-		if *s = (shown{}); list.Find("type", "content").Exists() {
-			s.full = ev.Seq
+		s := rules.Entry(turns[t], u.Get("toolCallId").Str())
+		s.kind = cmp.Or(u.Get("kind").Str(), s.kind)
+		if longest(u.Get("rawOutput")) >= least {
+			s.raw = ev.Seq
 		}
-	}, toolCall, toolUpdate)
+		if content := u.Get("content"); content.Kind() == wire.Array {
+			asks := ev.verb == permission
+			s.replaceDiff(content, ev.Seq, asks)
+			if !asks { // its text is the question
+				s.replaceText(content, ev.Seq)
+			}
+		}
+	}, toolCall, toolUpdate, asked(permission))
 	w.onEnd(func(ev *event) {
 		if ev.turn == nil || turns[ev.turn] == nil {
 			return
 		}
 		for _, k := range ev.turn.tools {
-			if s := turns[ev.turn][k.id]; s != nil && k.status == completed && k.denied == 0 {
+			s := turns[ev.turn][k.id]
+			if s == nil || k.status != completed {
+				continue
+			}
+			if k.denied == 0 {
 				w.judge("emptied", s.full > 0 && s.empty > 0, ev, k.id, []int{s.full, s.empty},
 					"The last update of tool call %q removes the text that an earlier update showed.", k.id)
+				w.judge("undiffed", s.diff > 0 && s.gone > 0, ev, k.id, []int{s.diff, s.gone},
+					"The latest content of tool call %q lacks the diff that an earlier message showed.", k.id)
+			}
+			if s.kind == "execute" {
+				w.judge("hidden", s.raw > 0 && !s.any, ev, k.id, []int{k.first, s.raw},
+					"Tool call %q ran a command and has its output only in rawOutput, not as content.", k.id)
 			}
 		}
 		delete(turns, ev.turn)
 	})
 }
 
-// hiddenOutput checks that a completed command shows its output in the content of its call. Not every editor shows the
-// member rawOutput.
-func hiddenOutput(w *watch) {
-	const least = 8 // bytes of text
-	type shown struct {
-		kind string
-		raw  int // Seq of the latest update with output in rawOutput
-		text bool
+// callShown has what a call showed. The numbers are Seqs of messages about it, or 0.
+type callShown struct {
+	kind        string
+	raw         int  // the latest with output in rawOutput
+	any         bool // some content came
+	full, empty int  // the last with text, and the one that removed it
+	diff, gone  int  // the last with a diff, and the one that replaced it by something else
+}
+
+// replaceDiff takes in content. A diff that only a question shows need not be shown again.
+func (s *callShown) replaceDiff(content wire.Value, seq int, asks bool) {
+	switch diff := content.Find("type", "diff").Exists(); {
+	case diff && (!asks || s.diff > 0):
+		s.diff, s.gone = seq, 0
+	case !diff && content.Len() > 0:
+		s.gone = seq
 	}
-	turns := map[*turn]map[string]*shown{}
-	w.inTurn(func(ev *event, t *turn) {
-		if turns[t] == nil {
-			rules.Remember(turns, rememberedRequests, t, map[string]*shown{})
-		}
-		if turns[t] == nil || len(turns[t]) >= rememberedTools {
-			return
-		}
-		s := rules.Entry(turns[t], ev.update.Get("toolCallId").Str())
-		s.kind = cmp.Or(ev.update.Get("kind").Str(), s.kind)
-		s.text = s.text || ev.update.Get("content").Len() > 0
-		if longest(ev.update.Get("rawOutput")) >= least {
-			s.raw = ev.Seq
-		}
-	}, toolCall, toolUpdate)
-	w.onEnd(func(ev *event) {
-		if ev.turn == nil || turns[ev.turn] == nil {
-			return
-		}
-		for _, k := range ev.turn.tools {
-			if s := turns[ev.turn][k.id]; s != nil && s.kind == "execute" && k.status == completed {
-				w.judge("hidden", s.raw > 0 && !s.text, ev, k.id, []int{k.first, s.raw},
-					"Tool call %q ran a command and has its output only in rawOutput, not as content.", k.id)
-			}
-		}
-		delete(turns, ev.turn)
-	})
+}
+
+func (s *callShown) replaceText(content wire.Value, seq int) {
+	if s.any = s.any || content.Len() > 0; content.Len() == 0 {
+		s.empty = seq
+		return
+	}
+	if s.full, s.empty = 0, 0; content.Find("type", "content").Exists() {
+		s.full = seq
+	}
 }
 
 // longest returns the length of the longest text in a value, in bytes.
