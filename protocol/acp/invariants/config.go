@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -57,38 +58,38 @@ func configComplete(w *watch) {
 // missing option, that option was there all the time.
 func partialUpdates(w *watch) {
 	type partial struct {
-		ev   *event
-		lost string
+		conn, seq int
+		lost      string
 	}
 	open := map[*session]partial{}
-	tell := func(p partial, point, format string, args ...any) {
-		w.find(point, p.ev, "", nil, format, append([]any{p.lost}, args...)...)
-		delete(open, p.ev.session)
+	tell := func(s *session, p partial, point, but string) {
+		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q of the previous list%s; "+
+			"it must list all options.", p.lost, but)
+		delete(open, s)
 	}
-	const lacks = "The config_option_update lacks the option %q of the previous list; it must list all options."
 	next := func(ev *event) {
 		p, ok := open[ev.session]
 		switch {
 		case !ok || !ev.hasOptions:
 		case findOption(ev.options, p.lost) == nil:
-			tell(p, "partial-update", lacks)
+			tell(ev.session, p, "partial-update", "")
 		default:
-			tell(p, "incomplete-update", "The config_option_update lacks the option %q, which the next list has (#%d); it must "+
-				"list all options.", ev.Seq)
+			tell(ev.session, p, "incomplete-update", fmt.Sprintf(", which the next list has again (#%d)", ev.Seq))
 		}
 	}
 	w.On(func(ev *event) {
 		if next(ev); ev.hasOptions && ev.session != nil {
 			w.Saw("partial-update", "incomplete-update")
 			if lost := lostOption(ev.session.options, ev.options).id; lost != "" {
-				rules.Remember(open, rememberedSessions, ev.session, partial{ev, lost})
+				rules.Remember(open, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, lost})
 			}
 		}
 	}, optionsUpdate)
 	w.On(next, answered(setOption))
 	w.AtEnd(func(rules.End) {
-		for _, p := range open {
-			w.find("partial-update", p.ev, "", nil, lacks, p.lost)
+		earliest := func(a, b *session) int { return open[a].seq - open[b].seq }
+		for _, s := range slices.SortedFunc(maps.Keys(open), earliest) {
+			tell(s, open[s], "partial-update", "")
 		}
 	})
 }

@@ -2,6 +2,7 @@ package invariants
 
 // planFull checks that each plan update has the whole plan. SHAPE judges its shape.
 func planFull(w *watch) {
+	planTold(w)
 	const planSize = 1000
 	type plan struct {
 		seq      int
