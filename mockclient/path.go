@@ -84,7 +84,7 @@ func (e *Editor) rootsOf(session string) (roots []*confined.Root, known bool) {
 	if w == nil || !w.known {
 		return nil, false
 	}
-	e.openLater(w)
+	e.openLater(w, true)
 	return w.roots, true
 }
 
@@ -226,12 +226,20 @@ func (e *Editor) openWorkspace(id string, dirs []string) {
 	w.close()
 	w.known = true
 	w.later = lists.Where(dirs, filepath.IsAbs)
-	e.openLater(w)
+	e.openLater(w, false)
 }
 
-// openLater opens the directories of a session that are there by now.
-func (e *Editor) openLater(w *workspace) {
+// openLater opens the directories of a session that are there by now. late means that a request of the agent came
+// between, so the agent may have made what is there: a link is dropped then.
+func (e *Editor) openLater(w *workspace, late bool) {
 	w.later = slices.DeleteFunc(w.later, func(dir string) bool {
+		info, err := os.Lstat(dir)
+		switch {
+		case err != nil:
+			return false
+		case late && info.Mode()&fs.ModeSymlink != 0:
+			return true
+		}
 		r, err := confined.Open(dir)
 		switch {
 		case err != nil:

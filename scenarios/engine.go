@@ -216,8 +216,8 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 	if r.Agent() != nil && r.Ready() && !r.Ended() {
 		res.AgentName, res.AgentVersion = r.client.AgentInfo()
 	}
-	if agent := r.Agent(); agent != nil && err != nil {
-		agent.CloseStdin() // a script that broke off may leave the agent in the middle of a turn
+	if agent := r.Agent(); agent != nil && brokeOff(err) {
+		agent.CloseStdin()
 	}
 	r.stopAgent(ctx)
 	r.change(func(s *state) { res.Waits, res.Vain = s.waits, s.vain })
@@ -242,6 +242,16 @@ func (r *run) concludes(err error) bool {
 	var m *Miss
 	var s *Skipped
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
+}
+
+// brokeOff reports whether the script ended at once, and so perhaps in the middle of a turn whose answer is on its way.
+// A script that has waited in vain has seen that nothing comes.
+func brokeOff(err error) bool {
+	if _, skipped := errors.AsType[*Skipped](err); skipped {
+		return true
+	}
+	m, missed := errors.AsType[*Miss](err)
+	return missed && m.Failure.Timer == ""
 }
 
 // look returns a snapshot of the workspace. It takes at most two seconds if ctx has ended, else at most a minute.

@@ -219,7 +219,7 @@ func (r *run) judgeCheck(res *results.Result, c *checkState, unsure string) resu
 		if v == results.Inconclusive && out.Reason == "" {
 			out.Reason = m.reason()
 		}
-		if m.Owed != "" && v > out.Class && v != results.Inconclusive {
+		if m.Owed != "" && v == results.Fail && !slices.Contains(out.Requirements, m.Owed) {
 			out.Class, out.Requirements = v, slices.Concat(out.Requirements, []string{m.Owed})
 			m.Failure.Requirement = out.Requirements
 		}

@@ -48,6 +48,7 @@ type Turn struct {
 	id        string          // id of the last chunk in raw
 	apart     bool            // something else came after the last chunk in raw
 	replaced  bool            // raw has chunks that a complete message replaced
+	twice     map[string]bool // those chunks that came twice in a row, once stammers has looked
 	late      []string        // those chunks that came after a cancel
 	elsewhere strings.Builder // text in thoughts and tool calls, as returned by Bare
 	thoughts  strings.Builder // text in thoughts, as returned by Bare
@@ -59,6 +60,9 @@ func (t *Turn) Clear() bool { return !t.Unclear && t.bytes <= Remembered }
 // Ask records a model request of the turn. body is the content of the entry.
 func (t *Turn) Ask(e transcript.Entry, body wire.Value) {
 	x := &reply{seq: e.Seq, place: fmt.Sprintf("%s/%s", body.Get("prompt").Raw(), body.Get("step").Raw())}
+	if !t.remembers("") {
+		return
+	}
 	t.replies = append(t.replies, x)
 	if t.byN == nil {
 		t.byN = map[int64]*reply{}
@@ -347,14 +351,17 @@ func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args .
 	}
 }
 
-// stammers reports whether a piece came twice in a row.
+// stammers reports whether a piece came twice in a row. It may be called only when the turn is whole.
 func (t *Turn) stammers(piece string) bool {
-	for i := 1; i < len(t.pieces); i++ {
-		if t.pieces[i] == piece && t.pieces[i-1] == piece {
-			return true
+	if t.twice == nil {
+		t.twice = map[string]bool{}
+		for i := 1; i < len(t.pieces); i++ {
+			if t.pieces[i] == t.pieces[i-1] {
+				t.twice[t.pieces[i]] = true
+			}
 		}
 	}
-	return false
+	return t.twice[piece]
 }
 
 // saidElsewhere reports whether a reply other than x contains the text, so that the text may be shown twice.

@@ -72,7 +72,7 @@ func (w *writer) worksIn(c *convo, name, other, requirement string) {
 	if other == "" && w.works("run_shell") && w.asked["run_shell"] == "" && w.one(2) {
 		first = append(first, tool("run_shell", object{"command": "cat " + name + ".txt"}))
 	}
-	if w.works("list_folder") && w.asked["list_folder"] == "" && w.one(2) {
+	if !c.moved && w.works("list_folder") && w.asked["list_folder"] == "" && w.one(2) {
 		w.file("out-of-place-"+name+".txt", "outside\n")
 		first = append(first, tool("list_folder", object{"path": "."}))
 	}
@@ -103,7 +103,7 @@ func (w *writer) extraFolder() {
 	now, requirement, covers := c.extra, "DIRS-010", extraFolder
 	w.file(c.dir+"/readme.txt", "In "+c.dir+".\n")
 	if w.one(3) {
-		now, requirement, covers = w.name("later"), "DIRS-007", laterFolder
+		now, requirement, covers = w.name("later"), "", laterFolder
 		l := w.name("N")
 		w.Add("session new %s %s %s wait=no as %s", c.name, c.in(), c.beside(), l)
 		w.Add("await response %s", l)

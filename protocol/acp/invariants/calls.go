@@ -1,7 +1,6 @@
 package invariants
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/hearing"
@@ -35,8 +35,11 @@ func modelCalls(w *watch) {
 			x.frames.Write(ev.Raw)
 		}
 	}, toolCall, toolUpdate, asked(permission))
-	c.On(c.asksElsewhere, asked(permission))
-	c.on(c.blind, asked(permission))
+	c.on(func(ev *event, x *calling) {
+		if !c.asksElsewhere(ev, x) {
+			c.blind(ev, x)
+		}
+	}, asked(permission))
 	c.on(func(ev *event, x *calling) {
 		for at := range ev.update.Get("locations").Items() {
 			x.places[ev.update.Get("toolCallId").Str()] = true
@@ -78,7 +81,7 @@ type callWatch struct {
 type calling struct {
 	n, asked     int              // number and Seq of the model request
 	called, ran  []string         // visible tools the model called last; visible tools whose results the model got
-	made, back   []string         // the same of all tools
+	made, ranAll []string         // the same of all tools
 	wanted, done []wish           // the calls of called and ran
 	places       map[string]bool  // calls of the turn that show locations, by id
 	files        map[string]bool  // names of the files at those locations
@@ -140,7 +143,7 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 			files: map[string]bool{}}
 	case x != nil:
 		c.goneBack(ev, x, a)
-		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, back: x.back, shown: x.shown, failed: x.failed, refused: x.refused,
+		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, ranAll: x.ranAll, shown: x.shown, failed: x.failed, refused: x.refused,
 			rejected: x.rejected, done: x.done, frames: x.frames, places: x.places, files: x.files}
 	}
 }
@@ -152,31 +155,42 @@ func (c *callWatch) blind(ev *event, x *calling) {
 	if len(marks) == 0 || slices.Contains(marks, "") || x.frames.Len() >= rememberedText {
 		return
 	}
-	const least = 24 // bytes; titles cut long commands
-	shown := func(mark string) bool { return strings.Contains(x.frames.String(), mark[:min(len(mark), least)]) }
+	shown := func(mark string) bool { return strings.Contains(x.frames.String(), beginning(mark)) }
 	c.judge("blind", !slices.ContainsFunc(marks, shown), ev, string(ev.ID), []int{x.asked}, "The agent asks for "+
 		"permission, but neither the request nor an earlier message about the turn's tool calls has %q.", marks[0])
 }
 
 // asksElsewhere finds permission requests in another session than the one whose model made the call: the request has
-// the path or command of that call, and not that of a call in its own session.
-func (c *callWatch) asksElsewhere(ev *event) {
-	if ev.session == nil || ev.session.child() || len(c.turns) == 0 {
-		return
-	}
-	has := func(call wish) bool { return call.mark() != "" && bytes.Contains(ev.Raw, []byte(call.mark())) }
-	if x := c.turns[ev.turn]; ev.turn != nil && (x == nil || len(x.wanted) == 0 || slices.ContainsFunc(x.wanted, has)) {
-		return
+// the path or command of that call, and not those of the calls that its own session's model made. It returns true if it
+// has reported the request.
+func (c *callWatch) asksElsewhere(ev *event, own *calling) bool {
+	marks := lists.Map(own.wanted, wish.mark)
+	if !c.Has("other-session") || len(marks) == 0 || slices.Contains(marks, "") {
+		return false
 	}
 	c.Saw("other-session")
+	s, raw := ev.session, string(ev.Raw)
+	known := ev.tool != nil && ev.tool.by == byCall
+	if known || s == nil || s.child() || s.window != nil || slices.ContainsFunc(marks, func(mark string) bool {
+		return strings.Contains(raw, beginning(mark))
+	}) {
+		return false
+	}
 	for t, x := range c.turns {
-		if at := slices.IndexFunc(x.wanted, has); at >= 0 && t.session != ev.session && !t.session.within(ev.session) {
+		at := slices.IndexFunc(x.wanted, func(call wish) bool { return call.mark() != "" && strings.Contains(raw, call.mark()) })
+		o := t.session
+		if at >= 0 && o.conn == ev.conn && o.id != s.id && !o.within(s) && !s.within(o) {
 			x.refused = true // the answer may be a no, which its own session does not show
 			c.find("other-session", ev, string(ev.ID), []int{x.asked}, "The agent asks in session %s for permission for "+
-				"%q, which the model wants in session %s.", ev.session.id, x.wanted[at].mark(), t.session.id)
+				"%q, which the model wants in session %s.", s.id, x.wanted[at].mark(), o.id)
+			return true
 		}
 	}
+	return false
 }
+
+// beginning returns the part of a path or command that a title shows, since titles cut long ones.
+func beginning(mark string) string { return mark[:min(len(mark), 24)] }
 
 // ends judges the calls of a turn that has ended. It cannot judge earlier: the log may place a model request before
 // updates that the agent sent earlier.
@@ -262,16 +276,15 @@ func (c wish) mark() string {
 }
 
 // unended reports calls that have not ended although the model got their results. The calls of the last reply have no
-// result yet. What may go on after its result is skipped: a subagent, and a command that takes time or runs in the
-// background and whose terminal has not exited.
+// result yet. What may go on after its result is skipped: a subagent, and most commands while their terminals run.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, ran := ev.turn, x.ran
-	if len(x.back) == len(t.tools) {
-		ran = x.back
+	if len(x.made) == 0 && len(x.ranAll) == len(t.tools) {
+		ran = x.ranAll
 	}
-	n, lasting := len(ran), lists.Where(x.done, wish.lasts)
+	n := len(ran)
 	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
-		len(lasting) > t.exits() || slices.Contains(ran, "delegate") || slices.Contains(ran, "own") {
+		slices.Contains(ran, "delegate") || slices.Contains(ran, "own") || x.lasts(t) {
 		return
 	}
 	c.Saw("unended")
@@ -291,20 +304,27 @@ func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 var visible = []string{"write_file", "edit_file", "read_file", "list_folder", "run_shell", "search", "fetch",
 	"delete_file", "move_file", "mcp"}
 
-// lasts reports whether a call is for a command that may go on after its result.
-func (c wish) lasts() bool {
-	words := []string{"&", "sleep", "while", "tail"}
-	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(c.args["command"], word) })
-}
+// brief matches commands that have ended when the model has their result, wherever they ran.
+var brief = lazy.Regexp(`^(cat|echo|printf|pwd|ls|wc)( [^&|;]*)?$`)
 
-// exits returns the number of the editor's terminals in the turn whose commands have exited.
-func (t *turn) exits() (n int) {
-	for _, term := range t.request.conn.terminals {
-		if term.turn == t && term.exited {
-			n++
-		}
+// lasts reports whether some command of the turn may have gone on after its result: it is not brief, and not all
+// commands have a terminal of the editor that has exited.
+func (x *calling) lasts(t *turn) bool {
+	commands := lists.Where(x.done, func(call wish) bool { return call.tool == "run_shell" })
+	if !slices.ContainsFunc(commands, func(call wish) bool { return !brief().MatchString(call.args["command"]) }) {
+		return false
 	}
-	return n
+	exited := 0
+	for _, term := range t.session.conn.terminals {
+		if term.turn != t {
+			continue
+		}
+		if !term.exited {
+			return true
+		}
+		exited++
+	}
+	return exited < len(commands)
 }
 
 // made returns the tools among the steps of a model reply. It returns none for a reply that a token limit or a refusal
@@ -349,7 +369,7 @@ func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
 	if results.Len() == 0 {
 		return
 	}
-	x.back = append(x.back, x.made...)
+	x.ranAll = append(x.ranAll, x.made...)
 	x.ran, x.done = append(x.ran, x.called...), append(x.done, x.wanted...)
 	if len(x.called) != 1 {
 		return

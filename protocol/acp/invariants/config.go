@@ -54,43 +54,57 @@ func configComplete(w *watch) {
 	partialUpdates(w)
 }
 
-// partialUpdates checks that each config_option_update lists all options. If the next list of the session has the
-// missing option, that option was there all the time.
+// partialUpdates checks that each config_option_update lists all options. Options may come and go with the values of
+// others. An update is incomplete for certain if it came while the client set an option, and the response to that
+// request has the missing option again, with the same values of the others.
 func partialUpdates(w *watch) {
 	type partial struct {
 		conn, seq int
 		lost      string
+		list      []option
 	}
 	open := map[*session]partial{}
-	tell := func(s *session, p partial, point, but string) {
+	tell := func(s *session, point, but string) {
+		p := open[s]
 		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q of the previous list%s; "+
 			"it must list all options.", p.lost, but)
 		delete(open, s)
 	}
-	next := func(ev *event) {
+	w.On(func(ev *event) {
+		if _, ok := open[ev.session]; ok {
+			tell(ev.session, "partial-update", "")
+		}
+		if !ev.hasOptions || ev.session == nil {
+			return
+		}
+		w.Saw("partial-update", "incomplete-update")
+		if lost := lostOption(ev.session.options, ev.options).id; lost != "" {
+			rules.Remember(open, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, lost, ev.options})
+		}
+	}, optionsUpdate)
+	w.On(func(ev *event) {
 		p, ok := open[ev.session]
 		switch {
 		case !ok || !ev.hasOptions:
-		case findOption(ev.options, p.lost) == nil:
-			tell(ev.session, p, "partial-update", "")
+		case p.seq > ev.request.seq && findOption(ev.options, p.lost) != nil && sameValues(p.list, ev.options):
+			tell(ev.session, "incomplete-update", fmt.Sprintf(", which the response has again (#%d)", ev.Seq))
 		default:
-			tell(ev.session, p, "incomplete-update", fmt.Sprintf(", which the next list has again (#%d)", ev.Seq))
+			tell(ev.session, "partial-update", "")
 		}
-	}
-	w.On(func(ev *event) {
-		if next(ev); ev.hasOptions && ev.session != nil {
-			w.Saw("partial-update", "incomplete-update")
-			if lost := lostOption(ev.session.options, ev.options).id; lost != "" {
-				rules.Remember(open, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, lost})
-			}
-		}
-	}, optionsUpdate)
-	w.On(next, answered(setOption))
+	}, slices.Concat(setUps(answered), []topic{answered(setOption)})...)
 	w.AtEnd(func(rules.End) {
 		earliest := func(a, b *session) int { return open[a].seq - open[b].seq }
 		for _, s := range slices.SortedFunc(maps.Keys(open), earliest) {
-			tell(s, open[s], "partial-update", "")
+			tell(s, "partial-update", "")
 		}
+	})
+}
+
+// sameValues reports whether all options in before have the same values in after.
+func sameValues(before, after []option) bool {
+	return !slices.ContainsFunc(before, func(o option) bool {
+		now := findOption(after, o.id)
+		return now == nil || now.current != o.current
 	})
 }
 

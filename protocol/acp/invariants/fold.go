@@ -1,6 +1,8 @@
 package invariants
 
 import (
+	"strings"
+
 	"cmp"
 
 	"github.com/acp-test/acp-test/rules"
@@ -210,13 +212,14 @@ func readPrompt(params wire.Value) string {
 // headSize is the size in bytes of the beginning that tells a text block of a prompt from others.
 const headSize = 40
 
-// heads returns the beginning of each text block of a prompt, without white space.
+// heads returns the beginnings of the first text blocks of a prompt, without white space.
 func heads(params wire.Value) (all []string) {
+	const most = 32
 	for block := range params.Get("prompt").Items() {
-		if block.Get("type").Is("text") {
+		if block.Get("type").Is("text") && len(all) < most {
 			text := block.Get("text").Str()
 			head := bare(text[:min(len(text), 8*headSize)])
-			all = append(all, head[:min(len(head), headSize)])
+			all = append(all, strings.Clone(head[:min(len(head), headSize)]))
 		}
 	}
 	return all

@@ -134,7 +134,7 @@ func (w *world) endTurn(ev *event) {
 	if t.leavesHistory(t.stop) {
 		rules.Remember(w.lives, rememberedSessions, s.id, w.lives[s.id]+1)
 	}
-	t.tools, t.text = nil, "" // only an open turn needs them
+	t.tools, t.text, t.heads = nil, "", nil // only an open turn needs them
 	s.last = t
 	if s.window == nil {
 		s.past = nil

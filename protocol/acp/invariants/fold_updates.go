@@ -68,7 +68,7 @@ func (w *world) foldTool(s *session, ev *event) {
 	}
 	if st != unsaid && st != unknownStatus {
 		t.again = t.again || t.status.final() && !st.final()
-		t.status = st
+		t.status, t.replayed = st, s.replaying()
 		if old := s.past[t.id]; old != nil && ev.topic == toolUpdate {
 			old.status, old.seq = st, ev.Seq // the replay and the live session show the same call
 		}

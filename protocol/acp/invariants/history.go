@@ -36,7 +36,8 @@ func loadWindow(w *watch) {
 		}
 		for _, t := range s.order {
 			if t.first >= ev.request.seq && t.by == byCall {
-				w.judge("unfinished-tool", !t.status.final(), ev, t.id, []int{t.first},
+				// A turn that is still open may have calls that still run.
+				w.judge("unfinished-tool", !t.status.final() && len(s.open) == 0, ev, t.id, []int{t.first},
 					"The replay ends with tool call %q still %s.", t.id, t.status)
 			}
 		}

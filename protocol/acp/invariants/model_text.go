@@ -138,10 +138,11 @@ func (w *world) openTurns() (open []*turn) {
 }
 
 // liken marks the open turns that the log may confuse with t. A log finds the turn of a model entry by the prompt in
-// that entry. So turns are confused if their prompts begin alike or if they belong to the same session.
+// that entry. So turns are confused if their prompts or text blocks begin alike, or if they belong to the same session.
 func (w *world) liken(t *turn) {
 	for _, o := range w.openTurns() {
-		if o != nil && (t.session == o.session || t.begins(bare(o.text)) || o.begins(bare(t.text))) {
+		if o != nil && (t.session == o.session || t.begins(bare(o.text)) || o.begins(bare(t.text)) ||
+			slices.ContainsFunc(t.heads, func(head string) bool { return slices.Contains(o.heads, head) })) {
 			t.like, o.like = true, true
 		}
 	}
@@ -171,7 +172,7 @@ func listen(h *hearing.Turn, ev *event, t *turn) {
 }
 
 // asks reports whether the user's last text in a model request belongs to the turn's prompt: it contains the beginning
-// of the prompt, or begins like one of its text blocks. It also returns true if the log lacks the user's text.
+// of the prompt, or has the same beginning as one of its text blocks. It also returns true if the log lacks that text.
 func asks(ev *event, t *turn) bool {
 	said := ev.body.Get("user")
 	text := bare(said.Str())

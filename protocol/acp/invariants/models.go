@@ -1,6 +1,9 @@
 package invariants
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -98,17 +101,29 @@ func (ev *event) number() int {
 	return int(n)
 }
 
-// converses reports whether a model request continues the conversation of a session. In a lane of a script it does if it
-// offers tools and the user's text is a prompt. Requests for a summary and those of subagents do not.
+// converses reports whether a model request continues the conversation of a session. A request in a lane of a script or
+// profile does if it offers tools and the user's last text is a prompt.
 func (ev *event) converses() bool {
-	switch ev.body.Get("lane").Str() {
-	case "", fakellm.LaneMain:
+	lane := ev.body.Get("lane").Str()
+	if lane == "" || lane == fakellm.LaneMain {
 		return true
-	case fakellm.LaneAfter:
-		return false
 	}
 	prompt, _ := ev.body.Get("prompt").Int()
-	return prompt > 0 && !ev.aside()
+	tools, _ := ev.body.Get("tools").Int()
+	if prompt == 0 || tools == 0 || slices.Contains([]string{fakellm.LaneSchema, fakellm.LaneNoTools, fakellm.LaneAfter}, lane) {
+		return false
+	}
+	a, ok := ev.askedOfModel()
+	if !ok {
+		return false
+	}
+	last := ""
+	for _, p := range a.Conversation() {
+		if p.Who == "user" {
+			last = p.Text
+		}
+	}
+	return strings.Contains(bare(last), bare(ev.body.Get("user").Str()))
 }
 
 // aside reports whether a model request is outside the conversation by its form, such as a request for a title.

@@ -1,7 +1,6 @@
 package invariants
 
 import (
-	"cmp"
 	"hash/maphash"
 	"slices"
 
@@ -95,31 +94,20 @@ func toolAnnounced(w *watch) {
 	}, asked(elicit))
 }
 
-// elsewhere reports whether a session names a tool call that runs in another session. If so, it also reports a finding.
-// A session at work may have a call of the same id, so there the input must be that of the other session's call too.
+// elsewhere reports whether an idle session names a tool call that runs in another session. If so, it also reports a
+// finding.
 func elsewhere(w *watch, ev *event, id wire.Value) bool {
 	s := ev.session
-	if s.child() || s.window != nil {
+	if s.atWork() || s.child() || s.window != nil {
 		return false
 	}
-	input := cmp.Or(inputOf(ev.update), inputOf(ev.params.Path(w.version.call)))
 	for _, o := range ev.conn.sessions {
-		t := o.announced(id)
-		if t == nil || t.by != byCall || t.status.final() || !o.atWork() || o.within(s) {
-			continue
-		}
-		switch {
-		case !s.atWork():
+		if t := o.announced(id); t != nil && t.by == byCall && !t.status.final() && o.atWork() && !o.within(s) {
+			t.blamed = true
 			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s has no open turn, but names tool call %q, which "+
 				"runs in session %s.", s.id, t.id, o.id)
-		case input != 0 && input == t.input:
-			w.find("elsewhere", ev, t.id, []int{t.first}, "Session %s names tool call %q with the input that this call has "+
-				"in session %s, where it runs.", s.id, t.id, o.id)
-		default:
-			continue
+			return true
 		}
-		t.blamed = true
-		return true
 	}
 	return false
 }
@@ -171,6 +159,12 @@ func ending(s status) string { return pick(s == calledOff, "been cancelled", s.S
 func afterEnd(w *watch) {
 	w.On(func(ev *event) {
 		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
+		if t != nil && t.replayed && t.status.final() && next != t.status && next != unsaid && next != unknownStatus &&
+			ev.turn != nil && ev.turn.mixed && !ev.session.replaying() && !w.version.states {
+			w.find("replayed-end", ev, t.id, []int{t.seq}, "A replay showed tool call %q as %s, but it still ran: now its "+
+				"status is %s.", t.id, t.status, next)
+			return
+		}
 		if t == nil || !t.status.final() || next != unsaid && next != t.status || blurred(ev) || ev.turn == nil {
 			return
 		}
@@ -191,9 +185,9 @@ func statusForward(w *watch) {
 			return
 		}
 		w.Saw("back", "earlier")
-		of, moved := t.turn, t.status.final() && next != t.status
+		of, again := t.turn, t.status.final() && !next.final()
 		switch {
-		case moved && of != nil && of.ended > 0 && ev.turn != nil && ev.turn != of && !w.version.states:
+		case again && of != nil && of.ended > 0 && ev.turn != nil && ev.turn != of && !w.version.states:
 			t.blamed = true
 			w.find("earlier", ev, t.id, []int{t.first}, "Tool call %q of an earlier turn had %s; now its status is %s.", t.id,
 				ending(t.status), next)

@@ -129,7 +129,7 @@ func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 }
 
 // slow lists the requests whose answer may take any time: a turn, and a login by the user.
-var slow = []string{"session/prompt", "authenticate"}
+var slow = []string{"session/prompt", "authenticate", "auth/login"}
 
 // send sends a request and moves the cursor to it.
 func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string,
