@@ -18,7 +18,14 @@ func (w *writer) twice() {
 		return
 	}
 	of := pick(w.r, w.askers())
-	if !slices.Contains(w.rewriters(), of) { // other tools may have nothing to do the second time
+	switch {
+	case slices.Contains(w.rewriters(), of):
+	case of == "mcp" && c.servers && slices.Contains(w.Tools[of].Choices, "allow_always") && len(w.rewriters()) > 0:
+		w.asksOnce(c, of, "allow_always", false)
+		w.remembers(of, "allow_always")
+		w.asksForAnother(c)
+		return
+	default: // other tools may have nothing to do the second time
 		w.freeTurn(c)
 		return
 	}
