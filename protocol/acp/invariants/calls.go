@@ -143,8 +143,8 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 			files: map[string]bool{}}
 	case x != nil:
 		c.goneBack(ev, x, a)
-		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, ranAll: x.ranAll, shown: x.shown, failed: x.failed, refused: x.refused,
-			rejected: x.rejected, done: x.done, frames: x.frames, places: x.places, files: x.files}
+		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, ranAll: x.ranAll, shown: x.shown, failed: x.failed,
+			refused: x.refused, rejected: x.rejected, done: x.done, frames: x.frames, places: x.places, files: x.files}
 	}
 }
 
@@ -177,7 +177,9 @@ func (c *callWatch) asksElsewhere(ev *event, own *calling) bool {
 		return false
 	}
 	for t, x := range c.turns {
-		at := slices.IndexFunc(x.wanted, func(call wish) bool { return call.mark() != "" && strings.Contains(raw, call.mark()) })
+		at := slices.IndexFunc(x.wanted, func(call wish) bool {
+			return call.mark() != "" && strings.Contains(raw, call.mark())
+		})
 		o := t.session
 		if at >= 0 && o.conn == ev.conn && o.id != s.id && !o.within(s) && !s.within(o) {
 			x.refused = true // the answer may be a no, which its own session does not show

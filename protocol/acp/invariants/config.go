@@ -66,8 +66,8 @@ func partialUpdates(w *watch) {
 	open := map[*session]partial{}
 	tell := func(s *session, point, but string) {
 		p := open[s]
-		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q of the previous list%s; "+
-			"it must list all options.", p.lost, but)
+		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q of the previous "+
+			"list%s; it must list all options.", p.lost, but)
 		delete(open, s)
 	}
 	w.On(func(ev *event) {

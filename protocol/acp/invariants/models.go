@@ -1,7 +1,6 @@
 package invariants
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -110,20 +109,17 @@ func (ev *event) converses() bool {
 	}
 	prompt, _ := ev.body.Get("prompt").Int()
 	tools, _ := ev.body.Get("tools").Int()
-	if prompt == 0 || tools == 0 || slices.Contains([]string{fakellm.LaneSchema, fakellm.LaneNoTools, fakellm.LaneAfter}, lane) {
+	if prompt == 0 || tools == 0 || lane == fakellm.LaneAfter || ev.aside() {
 		return false
 	}
 	a, ok := ev.askedOfModel()
-	if !ok {
-		return false
-	}
 	last := ""
 	for _, p := range a.Conversation() {
 		if p.Who == "user" {
 			last = p.Text
 		}
 	}
-	return strings.Contains(bare(last), bare(ev.body.Get("user").Str()))
+	return ok && strings.Contains(bare(last), bare(ev.body.Get("user").Str()))
 }
 
 // aside reports whether a model request is outside the conversation by its form, such as a request for a title.

@@ -42,28 +42,36 @@ func planTold(w *watch) {
 		t := ev.turn
 		p := turns[t]
 		delete(turns, t)
-		if p == nil || !p.back || ev.stop != "end_turn" || !t.alone() || t.mixed || t.like || t.stopped() ||
-			slices.ContainsFunc(t.tools, func(k *tool) bool { return k.status == failed || k.denied > 0 }) {
-			return
-		}
-		if w.judge("untold", p.told == 0, ev, "", []int{p.seq}, "The model wrote a plan of %s, but the agent sent no plan.",
-			count(len(p.steps), "step")) != nil {
-			return
-		}
-		lost := lists.Where(p.steps, func(s planStep) bool { return p.shown(s) == "" })
-		w.judge("partial", len(lost) > 0 && len(lost) < len(p.steps), ev, "", []int{p.seq, p.told},
-			"The model wrote a plan of %s, but the plan that the agent sent lacks %q.", count(len(p.steps), "step"),
-			lists.First(lost, func(planStep) bool { return true }).Step)
-		for _, s := range p.steps {
-			now := p.shown(s)
-			w.judge("stale", now != "" && s.Status != "" && now != s.Status, ev, s.Step, []int{p.seq, p.told},
-				"In the model's last plan the step %q is %s, but in the plan that the agent sent last it is %s.", clip(s.Step),
-				s.Status, now)
+		unclear := func() bool { return !t.alone() || t.mixed || t.like || t.stopped() }
+		spoiled := func(k *tool) bool { return k.status == failed || k.denied > 0 }
+		if p != nil && p.back && ev.stop == "end_turn" && !unclear() && !slices.ContainsFunc(t.tools, spoiled) {
+			p.compare(w, ev)
 		}
 	})
 }
 
-// planned is the last plan that the model wrote in a turn, and the last plan that the agent sent after it.
+// compare judges the plan that the agent sent, at the end of its turn.
+func (p *planned) compare(w *watch, ev *event) {
+	size := count(len(p.steps), "step")
+	if w.judge("untold", p.told == 0, ev, "", []int{p.seq}, "The model wrote a plan of %s, but the agent sent no plan.",
+		size) != nil {
+		return
+	}
+	lost := lists.Where(p.steps, func(s planStep) bool { return p.shown(s) == "" })
+	if len(lost) > 0 && len(lost) < len(p.steps) {
+		w.find("partial", ev, "", []int{p.seq, p.told}, "The model wrote a plan of %s, but the plan that the agent sent "+
+			"lacks %q.", size, lost[0].Step)
+	}
+	for _, s := range p.steps {
+		now := p.shown(s)
+		w.judge("stale", now != "" && s.Status != "" && now != s.Status, ev, s.Step, []int{p.seq, p.told},
+			"In the model's last plan the step %q is %s, but in the plan that the agent sent last it is %s.", clip(s.Step),
+			s.Status, now)
+	}
+}
+
+// planned is the last plan that the model wrote in a turn, and the last plan that the agent sent after it. back says
+// that the model has the result of its call.
 type planned struct {
 	seq, told int // Seqs of the model's answer and of the plan update; told is 0 without one
 	back      bool

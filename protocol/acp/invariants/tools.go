@@ -159,12 +159,6 @@ func ending(s status) string { return pick(s == calledOff, "been cancelled", s.S
 func afterEnd(w *watch) {
 	w.On(func(ev *event) {
 		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
-		if t != nil && t.replayed && t.status.final() && next != t.status && next != unsaid && next != unknownStatus &&
-			ev.turn != nil && ev.turn.mixed && !ev.session.replaying() && !w.version.states {
-			w.find("replayed-end", ev, t.id, []int{t.seq}, "A replay showed tool call %q as %s, but it still ran: now its "+
-				"status is %s.", t.id, t.status, next)
-			return
-		}
 		if t == nil || !t.status.final() || next != unsaid && next != t.status || blurred(ev) || ev.turn == nil {
 			return
 		}
@@ -176,18 +170,35 @@ func afterEnd(w *watch) {
 	}, toolUpdate)
 }
 
+// replayedEnd reports a call that ran on although a replay had shown it as ended. It returns true if it has.
+func (w *watch) replayedEnd(ev *event, next status) bool {
+	t := ev.tool
+	if !t.replayed || !t.status.final() || next == t.status || ev.turn == nil || !ev.turn.mixed ||
+		ev.session.replaying() || w.version.states {
+		return false
+	}
+	w.find("replayed-end", ev, t.id, []int{t.seq}, "A replay showed tool call %q as %s, but it still ran: now its status "+
+		"is %s.", t.id, t.status, next)
+	return true
+}
+
+// earlierThan reports whether the call belongs to a turn that ended before the turn now.
+func (t *tool) earlierThan(now *turn) bool {
+	return t.turn != nil && t.turn.ended > 0 && now != nil && now != t.turn
+}
+
 // statusForward checks that the status of a tool call never goes back.
 func statusForward(w *watch) {
 	afterEnd(w)
 	w.On(func(ev *event) {
 		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
-		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || blurred(ev) {
+		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || w.replayedEnd(ev, next) ||
+			blurred(ev) {
 			return
 		}
 		w.Saw("back", "earlier")
-		of, again := t.turn, t.status.final() && !next.final()
 		switch {
-		case again && of != nil && of.ended > 0 && ev.turn != nil && ev.turn != of && !w.version.states:
+		case t.status.final() && !next.final() && t.earlierThan(ev.turn) && !w.version.states:
 			t.blamed = true
 			w.find("earlier", ev, t.id, []int{t.first}, "Tool call %q of an earlier turn had %s; now its status is %s.", t.id,
 				ending(t.status), next)
