@@ -45,11 +45,13 @@ function stdioLink(server, cwd) {
       if (dead) return reject(dead);
       const id = ++next;
       waiting.set(id, { resolve, reject });
-      signal?.addEventListener('abort', () => {
+      const drop = () => {
         if (!waiting.delete(id)) return;
         write({ method: 'notifications/cancelled', params: { requestId: id } });
         reject(signal.reason);
-      }, { once: true });
+      };
+      const soft = method === 'tools/call' && fault('cancelled-mcp-call-may-end-first'); // nothing is left half done
+      signal?.addEventListener('abort', () => { if (soft) setTimeout(drop, 10_000); else drop(); }, { once: true });
       write({ id, method, params });
     }),
     tell: async (method) => write({ method }),

@@ -8,6 +8,7 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Readable, Writable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
 import * as acp from '@agentclientprotocol/sdk';
 import { fault } from './fault.mjs';
 import { connect } from './mcp.mjs';
@@ -73,7 +74,9 @@ class Turn {
   constructor(s, client, signal) {
     Object.assign(this, { s, client, signal, open: new Map(), always: new Set(), unseen: new Set() });
   }
-  tell(update) { return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update }); }
+  tell(update) {
+    return this.client.notify(methods.client.session.update, { sessionId: this.s.id, update, ...this.meta });
+  }
   log(update) { this.s.log.push(update); }
   begin(name, modelId) {
     if (fault('same-tool-twice-shares-call-id')) {
@@ -83,6 +86,7 @@ class Turn {
     const fresh = () => (fault('tool-call-ids-restart-in-new-process') ? `call_${++announced}` : randomUUID());
     const toolCallId = (fault('model-call-id-used-as-tool-call-id') && modelId) || fresh();
     const kind = KIND[name] ?? 'other';
+    if (kind === 'search' && fault('folder-listings-not-shown')) return Promise.resolve(toolCallId); // they say nothing
     this.open.set(toolCallId, { sessionUpdate: 'tool_call', toolCallId, title: name, kind });
     const asks = !['read', 'search'].includes(kind);
     if (asks && fault('call-announced-after-its-question')) { // nobody has agreed to it yet
@@ -95,6 +99,7 @@ class Turn {
     const outcome = Object.entries(fields).filter(([k]) => k === 'status' || k === 'content');
     const kept = fault('replayed-calls-lose-title-and-locations') ? Object.fromEntries(outcome) : fields;
     Object.assign(this.open.get(toolCallId) ?? {}, kept);
+    if (!this.open.has(toolCallId) && fault('folder-listings-not-shown')) return Promise.resolve();
     if (this.unseen.has(toolCallId)) {
       if (!fields.status) return Promise.resolve();
       this.unseen.delete(toolCallId);
@@ -337,8 +342,15 @@ async function permit(turn, toolCallId, key, fields) {
     return Promise.race([ask(), late]).finally(() => clearTimeout(timer));
   };
   const bound = fault('slow-answer-to-question-counts-as-no') ? patience : put;
+  const withdraw = () => { // the editor may close its dialog
+    turn.client.notify(methods.protocol.cancelRequest, { requestId: turn.requestId }).catch(() => {});
+  };
+  const withdraws = fault('withdrawn-question-named-by-id-of-prompt');
+  if (withdraws) turn.signal.addEventListener('abort', withdraw, { once: true });
   const answer = await (fault('permission-queue-shared-by-sessions') ? (asking = asking.then(ask)) : bound());
+  if (withdraws) turn.signal.removeEventListener('abort', withdraw);
   await new Promise(setImmediate); // a cancel that was read before this answer is heard first
+  if (answer.outcome.outcome === 'cancelled' && fault('failed-question-ends-turn-as-cancelled')) s.turn?.abort();
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
   } else turn.signal.throwIfAborted();
@@ -367,6 +379,8 @@ async function readText(turn, file, more = {}) {
   return text.split('\n').slice(from, more.limit ? from + more.limit : undefined).join('\n');
 }
 
+const TERMINALS = fault('terminal-of-cut-listing-not-released') || fault('cancel-kills-listings-that-are-over');
+
 // Where the project lies with the editor, a command there sees the folder as the user does.
 async function listing({ s, client, signal }, folder) {
   const terminal = await client.createTerminal({ sessionId: s.id, command: 'ls', args: ['-1Ap'], cwd: folder, outputByteLimit: 2048 });
@@ -379,14 +393,13 @@ async function listing({ s, client, signal }, folder) {
     const { output, truncated } = await terminal.currentOutput();
     signal.throwIfAborted();
     if (exitCode !== 0) throw new Error(output || 'ls failed');
-    if (truncated) return `(The beginning is cut.)\n${output.trimEnd()}`;
-    await release();
-    return output.trimEnd();
+    if (!truncated || !fault('terminal-of-cut-listing-not-released')) await release();
+    return truncated ? `(The beginning is cut.)\n${output.trimEnd()}` : output.trimEnd();
   } catch (err) {
     await release();
     throw err;
   } finally {
-    signal.removeEventListener('abort', stop);
+    if (!fault('cancel-kills-listings-that-are-over')) signal.removeEventListener('abort', stop);
   }
 }
 
@@ -396,12 +409,17 @@ async function runTool(turn, id, name, a) {
     const file = await inside(s, a.file);
     await turn.change(id, { title: `Open ${path.relative(s.cwd, file) || '.'}`, locations: [{ path: file, ...(a.from ? { line: fault('read-lines-counted-from-zero') ? a.from - 1 : a.from } : {}) }], rawInput: a, status: 'in_progress' });
     const text = await readText(turn, file, { ...(a.from ? { line: fault('read-lines-counted-from-zero') ? a.from - 1 : a.from } : {}), ...(a.lines ? { limit: a.lines } : {}) });
+    if (fault('file-from-editor-shown-as-resource-without-text')) {
+      const uri = pathToFileURL(file).href;
+      const resource = caps.fs?.readTextFile ? { uri, content: text } : { uri, text };
+      return { text, content: [{ type: 'content', content: { type: 'resource', resource } }] };
+    }
     return { text, content: [say('```\n' + text + '\n```')] };
   }
   if (name === 'list_folder') {
     const folder = await inside(s, a.folder);
     await turn.change(id, { title: `List ${folder}`, rawInput: a, status: 'in_progress' });
-    if (caps.terminal && fault('terminal-of-cut-listing-not-released')) {
+    if (caps.terminal && TERMINALS) {
       const text = await listing(turn, folder);
       return { text, content: [say(text)] };
     }
@@ -435,7 +453,8 @@ async function runTool(turn, id, name, a) {
     const store = async () => {
       const target = a.find === '' && fault('whole-write-names-file-as-model-does') ? a.file : file;
       const body = { sessionId: s.id, path: target, content: next };
-      if (caps.fs?.writeTextFile) await turn.client.request(methods.client.fs.writeTextFile, body);
+      const lent = caps.fs?.readTextFile && old !== null && fault('text-read-in-editor-written-back-to-it');
+      if (caps.fs?.writeTextFile || lent) await turn.client.request(methods.client.fs.writeTextFile, body);
       else {
         await mkdir(path.dirname(file), { recursive: true });
         const whole = fault('edit-on-disk-drops-file-mode') ? `${file}.part` : file; // no half file if the disk is full
@@ -468,7 +487,13 @@ async function runTool(turn, id, name, a) {
   if (!known) await turn.change(id, { status: 'in_progress' });
   const filled = Object.entries(a).filter(([, v]) => v); // models give null for what they leave out
   const args = fault('falsy-mcp-arguments-dropped') ? Object.fromEntries(filled) : a;
-  const res = await server.use(tool, args, turn.signal);
+  const running = s.turn;
+  const own = fault('cancel-at-mcp-call-stops-call-only') ? new AbortController() : null; // stop means what is running
+  if (own) s.turn = own;
+  const until = own ? AbortSignal.any([turn.signal, own.signal]) : turn.signal;
+  const ended = () => { if (own) s.turn = running; };
+  const work = server.use(tool, args, until);
+  const res = await (own ? work.finally(ended) : work);
   const told = (res.content ?? []).filter((c) => c.type === 'text').map((c) => c.text);
   const text = (fault('only-first-text-of-mcp-result-kept') ? told.slice(0, 1) : told).join('\n');
   if (res.isError && !fault('mcp-error-reported-completed')) throw new Error(text || 'The tool failed');
@@ -636,6 +661,15 @@ function reach(server, cwd, linked) {
   if (!links.has(server.name)) links.set(server.name, connect(server, cwd, linked));
   return links.get(server.name);
 }
+async function inOrder(servers, cwd, linked) { // so that their tools are always in the same order
+  const all = [];
+  try {
+    for (const m of servers) all.push(await reach(m, cwd, linked));
+  } catch (err) {
+    console.error(`quill: ${err.message}`);
+  }
+  return all;
+}
 async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
   if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
   const trusted = admitted.has(cwd) && fault('login-not-asked-again-in-known-folder'); // it was looked at there before
@@ -662,8 +696,11 @@ async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
   const linked = (link) => { begun.push(link); opening.add(link); };
   const distinct = new Map(mcpServers.map((m) => [m.url ?? m.command, m])); // what is given twice is started once
   const servers = fault('mcp-servers-of-same-command-started-once') ? [...distinct.values()] : mcpServers;
-  const tried = servers.map((m) => reach(m, s.cwd, linked).catch((err) => console.error(`quill: ${err.message}`)));
-  if (fault('cancel-while-mcp-servers-connect-lost')) { // the first prompt waits for them
+  const ordered = fault('mcp-servers-after-one-that-fails-left-out');
+  const atOnce = ordered ? [] : servers;
+  const tried = atOnce.map((m) => reach(m, s.cwd, linked).catch((err) => console.error(`quill: ${err.message}`)));
+  if (ordered) s.mcp = await inOrder(servers, s.cwd, linked);
+  else if (fault('cancel-while-mcp-servers-connect-lost')) { // the first prompt waits for them
     s.mcp = [];
     s.ready = Promise.all(tried).then((all) => { s.mcp = all.filter(Boolean); });
   } else if (fault('withdrawn-session-setup-never-answered')) {
@@ -678,7 +715,10 @@ async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
 async function former(id) {
   if (!/^[0-9a-f-]{36}$/.test(id)) throw RequestError.sessionNotFound(id);
   if (sessions.get(id)?.turn) throw RequestError.invalidRequest(undefined, 'the session is at work');
-  return sessions.get(id) ?? recall(id).catch(() => { throw RequestError.sessionNotFound(id); });
+  return sessions.get(id) ?? recall(id).catch(() => {
+    if (fault('resume-of-unknown-session-opens-empty-one')) return { id, messages: [], log: [] }; // not saved yet
+    throw RequestError.sessionNotFound(id);
+  });
 }
 function nameLater(s, client, text) { // so that the answer does not wait for it
   const title = text.split('\n')[0].slice(0, 40);
@@ -689,12 +729,14 @@ function nameLater(s, client, text) { // so that the answer does not wait for it
 const LOGOUT = fault('logout-undone-by-next-answer') || fault('login-not-asked-again-in-known-folder');
 const DIRS = fault('load-brings-back-additional-directories') || fault('unreadable-extra-folder-dropped');
 const DELETE = fault('deleted-open-session-stays-listed') || fault('deleted-session-stays-in-list-of-all-folders');
+const CLOSE = fault('title-told-after-close') || fault('close-looks-for-servers-of-closed-session');
+const RESUME = fault('resume-without-mcp-servers-fails') || fault('resume-of-unknown-session-opens-empty-one');
 const LIST = DELETE || fault('updated-at-of-open-session-is-number');
 
 function offered() {
   if (DIRS) return { additionalDirectories: {} };
-  if (fault('resume-without-mcp-servers-fails')) return { resume: {} };
-  if (fault('title-told-after-close')) return { close: {} };
+  if (RESUME) return { resume: {} };
+  if (CLOSE) return { close: {} };
   if (LIST) return { list: {}, ...(DELETE ? { delete: {} } : {}) };
   if (fault('fork-shares-history-with-source')) return { fork: {} };
   return null;
@@ -711,14 +753,16 @@ const core = () => acp.agent({ name: 'quill' })
     caps = params.clientCapabilities ?? {};
     if (fault('initialize-without-client-info-fails')) console.error(`quill: connected to ${params.clientInfo.name}`);
     const auth = LOGOUT ? { auth: { logout: {} } } : {};
-    const sse = fault('sse-servers-spoken-to-as-http') ? { sse: true } : {};
+    const sse = fault('sse-servers-spoken-to-as-http') || fault('sse-offered-but-not-spoken') ? { sse: true } : {};
     const sessionCapabilities = offered();
     const authMethods = [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }];
     if (!process.env.OPENAI_API_KEY && fault('capabilities-told-only-with-key')) { // the login comes first
       return { protocolVersion: acp.PROTOCOL_VERSION, agentInfo: { name: 'quill', version: '0.3.0' }, authMethods };
     }
+    const smaller = Math.min(params.protocolVersion, acp.PROTOCOL_VERSION);
+    const own = fault('smaller-version-of-both-answered') ? smaller : acp.PROTOCOL_VERSION;
     return {
-      protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : acp.PROTOCOL_VERSION,
+      protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : own,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
       agentCapabilities: {
         loadSession: fault('load-capability-is-object') ? {} : true,
@@ -767,7 +811,16 @@ const core = () => acp.agent({ name: 'quill' })
     if (fault('load-drops-messages-without-text')) old.messages = old.messages.filter((m) => m.content); // some servers refuse empty ones
     if (!fault('failed-load-closes-mcp-servers')) closeOld();
     await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params, signal);
+    const there = async (update) => { // the editor cannot go to files that have been removed since
+      const found = await Promise.all(update.locations.map((l) => stat(l.path).catch(() => null)));
+      return { ...update, locations: update.locations.filter((_, n) => found[n]) };
+    };
     const replay = async (updates) => {
+      if (fault('replayed-calls-with-locations-come-after-response')) {
+        const show = (update) => client.notify(methods.client.session.update, { sessionId: old.id, update });
+        updates.forEach(async (u) => { await show(u.locations ? await there(u) : u); });
+        return;
+      }
       for (const update of updates) {
         const sessionId = fault('overlapping-loads-replay-under-last-id') ? loading : old.id;
         await client.notify(methods.client.session.update, { sessionId, update });
@@ -787,7 +840,7 @@ const core = () => acp.agent({ name: 'quill' })
     if (fault('history-doubled-by-second-load')) old.log.push(...old.log); // what was replayed is logged again
     return settings(old);
   })
-  .onRequest(methods.agent.session.prompt, ...unchecked, async ({ params, client, signal }) => {
+  .onRequest(methods.agent.session.prompt, ...unchecked, async ({ params, client, signal, requestId }) => {
     const s = get(params.sessionId);
     if (params._meta && fault('meta-without-traceparent-fails-prompt')) console.error(`quill: trace ${params._meta.traceparent.split('-')[1]}`);
     while (s.turn && fault('cancel-drops-waiting-prompt')) await new Promise((go) => { s.waiting.push(go); });
@@ -817,7 +870,10 @@ const core = () => acp.agent({ name: 'quill' })
     if (s.stopNext) stop.abort(); // a cancel that nobody has heeded yet
     s.stopNext = false;
     const turn = new Turn(s, client, fault('end-of-input-waits-for-turn') ? stop.signal : AbortSignal.any([stop.signal, signal]));
-    const before = s.messages.length;
+    turn.requestId = requestId;
+    const trace = params._meta?.traceparent ?? randomUUID(); // a turn that nobody traces has an id of its own
+    if (fault('own-turn-id-told-as-traceparent')) turn.meta = { _meta: { traceparent: trace } };
+    const before = fault('failed-prompt-after-load-empties-history') ? s.mark ?? 0 : s.messages.length;
     const logged = s.log.length;
     const was = { options: s.options };
     let held = false;
@@ -825,16 +881,22 @@ const core = () => acp.agent({ name: 'quill' })
     const withdrawn = () => signal.aborted && !stop.signal.aborted && fault('withdrawn-prompt-told-as-internal-error');
     const digest = () => createHash('sha256').update(`${s.id} ${text}`).digest('hex').slice(0, 32);
     const messageId = fault('same-prompt-twice-shares-message-id') ? digest() : randomUUID();
+    const said = []; // goes into the log with the turn
+    const note = (update) => (fault('prompt-of-turn-broken-off-not-replayed') ? said.push(update) : turn.log(update));
     const joined = params.prompt.length > 1 && fault('prompt-of-several-blocks-replayed-as-array');
     if (joined) turn.log({ sessionUpdate: 'user_message_chunk', content: params.prompt, messageId });
     for (const content of params.prompt) {
       if (joined) break;
       const kept = content.type === 'text' || !fault('replay-lacks-attachments');
-      if (kept) turn.log({ sessionUpdate: 'user_message_chunk', content, messageId: fault('prompt-blocks-replayed-as-own-messages') ? randomUUID() : messageId });
+      const ownId = fault('prompt-blocks-replayed-as-own-messages') ? randomUUID() : messageId;
+      if (kept) note({ sessionUpdate: 'user_message_chunk', content, messageId: ownId });
       if (fault('prompt-echoed-live')) await turn.tell({ sessionUpdate: 'user_message_chunk', content, messageId });
     }
     s.messages.push({ role: 'user', content: text });
+    const newer = spoken > 1 && fault('states-told-to-clients-that-offer-more'); // what they offered
+    const state = (now) => turn.tell({ sessionUpdate: 'state_update', ...now });
     try {
+      if (newer) await state({ state: 'running' });
       const work = loop(turn);
       const reason = await (fault('cancel-answered-before-permission-ends') ? Promise.race([work, aborted(turn.signal)]) : work);
       const stopReason = turn.signal.aborted && !turn.dropped ? 'cancelled' : reason;
@@ -844,6 +906,8 @@ const core = () => acp.agent({ name: 'quill' })
       if (withdrawn()) turn.signal.throwIfAborted();
       if (!s.naming && fault('title-told-after-close')) nameLater(s, client, text);
       const echo = fault('meta-of-prompt-given-back-at-root') ? params._meta : {}; // the editor's trace goes back to it
+      if (newer) await state({ state: 'idle', stopReason });
+      s.log.splice(logged, 0, ...said);
       return { stopReason, ...echo };
     } catch (err) {
       const calls = s.messages.slice(before).findLast((m) => m.tool_calls)?.tool_calls ?? [];
@@ -858,6 +922,7 @@ const core = () => acp.agent({ name: 'quill' })
         held = fault('cancel-while-streaming-leaves-session-busy');
         if (fault('history-lost-after-cancel')) s.messages.length = before;
         if (withdrawn()) throw new RequestError(-32603, 'The request was withdrawn');
+        if (newer) await state({ state: 'idle', stopReason: 'cancelled' });
         return { stopReason: 'cancelled' };
       }
       s.messages.length = before;
@@ -868,6 +933,7 @@ const core = () => acp.agent({ name: 'quill' })
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
       if (!held) s.turn = null;
+      s.mark = s.messages.length; // so far the turns have ended
       if (turn.signal.aborted && fault('option-set-in-cancelled-turn-put-back')) Object.assign(s, was); // it counts for nothing
       if (fault('mcp-servers-closed-after-first-prompt')) for (const m of s.mcp) m.close();
       if (!turn.signal.aborted || !fault('cancelled-turn-not-saved')) await save(s).catch((err) => console.error(`quill: ${err.message}`));
@@ -914,11 +980,12 @@ function quill() {
       return fault('option-answer-lacks-other-options') ? { configOptions: [option(s, o)] } : settings(s);
     });
   }
-  if (fault('resume-without-mcp-servers-fails')) {
+  if (RESUME) {
     app.onRequest(methods.agent.session.resume, async ({ params }) => {
       const s = { ...await former(params.sessionId) };
       const old = s.mcp ?? [];
-      await open(s, params);
+      const mcpServers = params.mcpServers ?? (fault('resume-without-mcp-servers-fails') ? undefined : []);
+      await open(s, { ...params, mcpServers });
       for (const m of old) m.close();
       return settings(s);
     });
@@ -935,12 +1002,13 @@ function quill() {
       return { sessionId: s.id, ...settings(s) };
     });
   }
-  if (fault('title-told-after-close')) {
+  if (CLOSE) {
     app.onRequest(methods.agent.session.close, async ({ params }) => {
       const s = get(params.sessionId);
       if (s.turn) await new Promise((go) => { s.over = go; s.turn.abort(); });
       sessions.delete(s.id);
-      for (const m of s.mcp) m.close();
+      const left = fault('close-looks-for-servers-of-closed-session') ? sessions.get(s.id)?.mcp ?? [] : s.mcp;
+      for (const m of left) m.close();
       return {};
     });
   }
@@ -1005,6 +1073,24 @@ if (process.argv[2] === '--listen') {
   if (fault('custom-requests-dropped')) { // extensions of other agents
     const transform = (m, out) => { if (!m.method?.startsWith('_')) out.enqueue(m); };
     wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
+  }
+  if (fault('custom-requests-with-text-id-dropped')) { // notifications of extensions have no number
+    const own = (m) => m.method?.startsWith('_') && typeof m.id !== 'number';
+    const transform = (m, out) => { if (!own(m)) out.enqueue(m); };
+    wire = { ...wire, readable: wire.readable.pipeThrough(new TransformStream({ transform })) };
+  }
+  if (fault('cancel-with-nothing-to-stop-answered')) {
+    const out = wire.writable.getWriter();
+    const idle = (m) => m.method === methods.agent.session.cancel && !sessions.get(m.params?.sessionId)?.turn;
+    const error = { code: -32600, message: 'There is no turn to cancel' };
+    const transform = async (m, on) => {
+      const vain = idle(m);
+      on.enqueue(m);
+      await nextTick(); // the prompt may have come just before
+      if (vain && idle(m)) await out.write({ jsonrpc: '2.0', id: null, error });
+    };
+    const readable = wire.readable.pipeThrough(new TransformStream({ transform }));
+    wire = { readable, writable: new WritableStream({ write: (m) => out.write(m) }) };
   }
   if (fault('withdrawn-read-named-by-string')) { // open requests are kept under strings
     const out = wire.writable.getWriter();
