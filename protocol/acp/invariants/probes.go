@@ -15,7 +15,11 @@ import (
 // script of the fake model, or because the editor refused a request, is excused.
 func worksAgain(w *watch) {
 	next, seen := map[*session]before{}, watchTrouble(w)
-	w.inSession(func(ev *event, s *session) { next[s] = w.beforePrompt(ev, s) }, asked(prompt))
+	w.inSession(func(ev *event, s *session) {
+		if ev.params.Get("prompt").Kind() == wire.Array { // else an agent has to refuse it
+			next[s] = w.beforePrompt(ev, s)
+		}
+	}, asked(prompt))
 	w.inTurn(func(ev *event, t *turn) {
 		b := next[t.session]
 		delete(next, t.session)
