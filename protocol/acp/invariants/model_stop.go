@@ -36,7 +36,7 @@ func modelStop(w *watch) {
 func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 	x, t := turns[ev.turn], ev.turn
 	delete(turns, t)
-	if x == nil || x.open || !t.alone() || t.joined > 0 || t.like || t.stopped() {
+	if x == nil || x.open || !t.alone() || t.joined > 0 || t.like || t.stopped() || ev.conn.closedIn > 0 {
 		return
 	}
 	x.hidden(w, ev)

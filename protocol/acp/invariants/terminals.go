@@ -110,8 +110,15 @@ func terminalRef(w *watch) {
 }
 
 // terminalKept checks that no update removes a terminal's output from a tool call. An update replaces the whole content
-// of the call. If the new content lacks the terminal, it must have the output as text.
+// of the call. If the new content lacks the terminal, it must have the output as text. A call may also end with the
+// editor's refusal of a request about the terminal.
 func terminalKept(w *watch) {
+	refused := map[*turn]bool{}
+	w.inTurn(func(ev *event, t *turn) {
+		if ev.err.Exists() {
+			rules.Remember(refused, rememberedRequests, t, true)
+		}
+	}, answered(terminalOutput), answered(waitForExit))
 	printed := map[string]string{} // output of each terminal, as the agent last read it
 	of := map[int]string{}         // terminals, by Seq of the request for their output
 	w.On(func(ev *event) {
@@ -125,9 +132,9 @@ func terminalKept(w *watch) {
 			rules.Remember(printed, rememberedTerms, name, output)
 		}
 	}, answered(terminalOutput))
-	w.inTurn(func(ev *event, _ *turn) {
+	w.inTurn(func(ev *event, t *turn) {
 		content := ev.update.Get("content")
-		if ev.tool == nil || content.Kind() != wire.Array {
+		if refused[t] && ev.update.Get("status").Is("failed") || ev.tool == nil || content.Kind() != wire.Array {
 			return
 		}
 		var text strings.Builder

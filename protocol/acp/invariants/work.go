@@ -165,8 +165,10 @@ func (ev *event) endOfWork() {
 	}
 }
 
-// stopped reports whether a turn was cancelled.
-func (t *turn) stopped() bool { return t.cancel != nil || t.session.cancel > 0 }
+// stopped reports whether a turn was cancelled, by its session or by its request.
+func (t *turn) stopped() bool {
+	return t.cancel != nil || t.session.cancel > 0 || t.request != nil && t.request.back != nil
+}
 
 // cancelling handles a cancel or close. It marks the unanswered prompts as cancelled, and stores the cancel if the
 // session is working.
