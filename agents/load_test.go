@@ -36,7 +36,7 @@ var _ = Describe("a shipped profile", func() {
 			Expect(p.Source).To(Equal("shipped"))
 			switch name {
 			case "reference", "reference-acp-v2", "reference-ag-ui":
-			case "langchain-agent", "router-agent", "ts-agent", "go-agent", "py-agent", // their sources are here
+			case "langchain-agent", "router-agent", "ts-agent", "go-agent", "py-agent", "wren-agent", // their sources are here
 				"ag-ui-server", "copilotkit-ag-ui", "langchain-ag-ui", "mastra-ag-ui", "tanstack-ag-ui":
 				Expect(p.Install.Note).To(ContainSubstring("ci/agents/"))
 			default:
@@ -68,7 +68,7 @@ var _ = Describe("a shipped profile", func() {
 	It("can be installed from ci, with every package pinned by its hash", func() {
 		for _, name := range agents.Names() {
 			switch name {
-			case "reference", "reference-acp-v2", "reference-ag-ui", "py-agent": // they need nothing
+			case "reference", "reference-acp-v2", "reference-ag-ui", "py-agent", "wren-agent": // they need nothing
 				continue
 			case "go-agent":
 				Expect(filepath.Join("..", "ci", "agents", name, "go.sum")).To(BeARegularFile())
