@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
-	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/protocol/hearing"
@@ -148,52 +147,6 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	}
 }
 
-// blind finds permission requests that do not tell the user what the model wants to do. The path or command of a call
-// in the model's latest reply must be in the request, or in an earlier message about the calls of the turn.
-func (c *callWatch) blind(ev *event, x *calling) {
-	marks := lists.Map(x.wanted, wish.mark)
-	if len(marks) == 0 || slices.Contains(marks, "") || x.frames.Len() >= rememberedText {
-		return
-	}
-	shown := func(mark string) bool { return strings.Contains(x.frames.String(), beginning(mark)) }
-	c.judge("blind", !slices.ContainsFunc(marks, shown), ev, string(ev.ID), []int{x.asked}, "The agent asks for "+
-		"permission, but neither the request nor an earlier message about the turn's tool calls has %q.", marks[0])
-}
-
-// asksElsewhere finds permission requests in another session than the one whose model made the call: the request has
-// the path or command of that call, and not those of the calls that its own session's model made. It returns true if it
-// has reported the request.
-func (c *callWatch) asksElsewhere(ev *event, own *calling) bool {
-	marks := lists.Map(own.wanted, wish.mark)
-	if !c.Has("other-session") || len(marks) == 0 || slices.Contains(marks, "") {
-		return false
-	}
-	c.Saw("other-session")
-	s, raw := ev.session, string(ev.Raw)
-	known := ev.tool != nil && ev.tool.by == byCall
-	if known || s == nil || s.child() || s.window != nil || slices.ContainsFunc(marks, func(mark string) bool {
-		return strings.Contains(raw, beginning(mark))
-	}) {
-		return false
-	}
-	for t, x := range c.turns {
-		at := slices.IndexFunc(x.wanted, func(call wish) bool {
-			return call.mark() != "" && strings.Contains(raw, call.mark())
-		})
-		o := t.session
-		if at >= 0 && o.conn == ev.conn && o.id != s.id && !o.within(s) && !s.within(o) {
-			x.refused = true // the answer may be a no, which its own session does not show
-			c.find("other-session", ev, string(ev.ID), []int{x.asked}, "The agent asks in session %s for permission for "+
-				"%q, which the model wants in session %s.", s.id, x.wanted[at].mark(), o.id)
-			return true
-		}
-	}
-	return false
-}
-
-// beginning returns the part of a path or command that a title shows, since titles cut long ones.
-func beginning(mark string) string { return mark[:min(len(mark), 24)] }
-
 // ends judges the calls of a turn that has ended. It cannot judge earlier: the log may place a model request before
 // updates that the agent sent earlier.
 func (c *callWatch) ends(ev *event, x *calling) {
@@ -277,57 +230,9 @@ func (c wish) mark() string {
 	return pick(strings.IndexFunc(mark, other) < 0 && len(mark) >= tellsApart, mark, "")
 }
 
-// unended reports calls that have not ended although the model got their results. The calls of the last reply have no
-// result yet. What may go on after its result is skipped: a subagent, and most commands while their terminals run.
-func (c *callWatch) unended(ev *event, x *calling) {
-	t, ran := ev.turn, x.ran
-	if len(x.made) == 0 && len(x.ranAll) == len(t.tools) {
-		ran = x.ranAll
-	}
-	n := len(ran)
-	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
-		slices.Contains(ran, "delegate") || slices.Contains(ran, "own") || x.lasts(t) {
-		return
-	}
-	c.Saw("unended")
-	for _, k := range t.tools[:min(n, len(t.tools))] {
-		if k.by == byCall && !k.status.final() {
-			k.blamed = true
-			c.find("unended", ev, k.id, []int{k.first, x.asked}, "The model has the result of %s, but tool call %q "+
-				"was still %s when its turn ended with %s.", strings.Join(ran, ", "), k.id, k.status, ev.stop)
-		}
-	}
-}
-
-// goesOn reports whether a state update lists background work that continues.
-func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
-
 // visible lists the neutral tools whose calls every agent shows to the editor.
 var visible = []string{"write_file", "edit_file", "read_file", "list_folder", "run_shell", "search", "fetch",
 	"delete_file", "move_file", "mcp"}
-
-// brief matches commands that have ended when the model has their result, wherever they ran.
-var brief = lazy.Regexp(`^(cat|echo|printf|pwd|ls|wc)( [^&|;]*)?$`)
-
-// lasts reports whether some command of the turn may have gone on after its result: it is not brief, and not all
-// commands have a terminal of the editor that has exited.
-func (x *calling) lasts(t *turn) bool {
-	commands := lists.Where(x.done, func(call wish) bool { return call.tool == "run_shell" })
-	if !slices.ContainsFunc(commands, func(call wish) bool { return !brief().MatchString(call.args["command"]) }) {
-		return false
-	}
-	exited := 0
-	for _, term := range t.session.conn.terminals {
-		if term.turn != t {
-			continue
-		}
-		if !term.exited {
-			return true
-		}
-		exited++
-	}
-	return exited < len(commands)
-}
 
 // made returns the tools among the steps of a model reply. It returns none for a reply that a token limit or a refusal
 // cuts off, because an agent need not make the calls of such a reply.

@@ -1,0 +1,57 @@
+package invariants
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
+)
+
+// unended reports calls that have not ended although the model got their results. The calls of the last reply have no
+// result yet. What may go on after its result is skipped: a subagent, and most commands while their terminals run.
+func (c *callWatch) unended(ev *event, x *calling) {
+	t, ran := ev.turn, x.ran
+	if len(x.made) == 0 && len(x.ranAll) == len(t.tools) {
+		ran = x.ranAll
+	}
+	n := len(ran)
+	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
+		slices.Contains(ran, "delegate") || slices.Contains(ran, "own") || x.lasts(t) {
+		return
+	}
+	c.Saw("unended")
+	for _, k := range t.tools[:min(n, len(t.tools))] {
+		if k.by == byCall && !k.status.final() {
+			k.blamed = true
+			c.find("unended", ev, k.id, []int{k.first, x.asked}, "The model has the result of %s, but tool call %q "+
+				"was still %s when its turn ended with %s.", strings.Join(ran, ", "), k.id, k.status, ev.stop)
+		}
+	}
+}
+
+// goesOn reports whether a state update lists background work that continues.
+func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
+
+// brief matches commands that have ended when the model has their result, wherever they ran.
+var brief = lazy.Regexp(`^(cat|echo|printf|pwd|ls|wc)( [^&|;]*)?$`)
+
+// lasts reports whether some command of the turn may have gone on after its result: it is not brief, and not all
+// commands have a terminal of the editor that has exited.
+func (x *calling) lasts(t *turn) bool {
+	commands := lists.Where(x.done, func(call wish) bool { return call.tool == "run_shell" })
+	if !slices.ContainsFunc(commands, func(call wish) bool { return !brief().MatchString(call.args["command"]) }) {
+		return false
+	}
+	exited := 0
+	for _, term := range t.session.conn.terminals {
+		if term.turn != t {
+			continue
+		}
+		if !term.exited {
+			return true
+		}
+		exited++
+	}
+	return exited < len(commands)
+}
