@@ -106,7 +106,7 @@ var _ = Describe("files", func() {
 			To(MatchRegexp("the file is too large|it takes longer than 10s"))
 		Expect(read(``).Path("error.message").Str()).To(ContainSubstring("the file is too large: 1099511627776 bytes"))
 	})
-	It("are there in a directory that was made after the session", func() {
+	It("can be read in a directory that is created after the session was opened", func() {
 		later := dir + "/later"
 		got := make(chan wire.Value, 1)
 		opened := make(chan struct{})

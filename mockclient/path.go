@@ -176,7 +176,7 @@ type workspace struct {
 	known     bool // the session was opened by a session method or announced
 	parent    *workspace
 	roots     []*confined.Root
-	later     []string     // directories that could not be opened yet
+	unopened  []string     // directories that could not be opened yet
 	prompts   map[int]bool // Seqs of prompts without a response
 	cancelled map[int]bool // Seqs of cancelled prompts without a response
 }
@@ -205,7 +205,7 @@ func (e *Editor) adopt(f transcript.Entry) {
 		return
 	}
 	dirs := lists.Map(parent.roots, func(r *confined.Root) string { return r.Dir() })
-	e.openWorkspace(child, slices.Concat(dirs, parent.later))
+	e.openWorkspace(child, slices.Concat(dirs, parent.unopened))
 	e.sessions[child].parent = parent
 }
 
@@ -225,14 +225,14 @@ func (e *Editor) openWorkspace(id string, dirs []string) {
 	w := e.workspace(id)
 	w.close()
 	w.known = true
-	w.later = lists.Where(dirs, filepath.IsAbs)
+	w.unopened = lists.Where(dirs, filepath.IsAbs)
 	e.openLater(w, false)
 }
 
-// openLater opens the directories of a session that are there by now. late means that a request of the agent came
-// between, so the agent may have made what is there: a link is dropped then.
+// openLater opens those directories of w.unopened that exist now. late means that the agent has sent a request since
+// the session was opened, so the agent may have created the path. openLater then gives up a symbolic link.
 func (e *Editor) openLater(w *workspace, late bool) {
-	w.later = slices.DeleteFunc(w.later, func(dir string) bool {
+	w.unopened = slices.DeleteFunc(w.unopened, func(dir string) bool {
 		info, err := os.Lstat(dir)
 		switch {
 		case err != nil:
@@ -257,7 +257,7 @@ func (w *workspace) close() {
 	for _, r := range w.roots {
 		r.Close()
 	}
-	w.roots, w.later = nil, nil
+	w.roots, w.unopened = nil, nil
 }
 
 // directoriesOf returns the directories in the params of a session method: cwd and additionalDirectories.

@@ -217,7 +217,7 @@ func (r *run) play(ctx context.Context, res *results.Result) {
 		res.AgentName, res.AgentVersion = r.client.AgentInfo()
 	}
 	if agent := r.Agent(); agent != nil && brokeOff(err) {
-		agent.CloseStdin()
+		agent.CloseStdin() // logged as the editor's act, so that no rule expects the missing response
 	}
 	r.stopAgent(ctx)
 	r.change(func(s *state) { res.Waits, res.Vain = s.waits, s.vain })
@@ -244,8 +244,8 @@ func (r *run) concludes(err error) bool {
 	return err == nil || errors.As(err, &m) || errors.As(err, &s)
 }
 
-// brokeOff reports whether the script ended at once, and so perhaps in the middle of a turn whose answer is on its way.
-// A script that has waited in vain has seen that nothing comes.
+// brokeOff reports whether a skip, or a miss without a timeout, ended the script. The agent may then still be sending
+// its response. After a timeout, the agent had its chance to answer.
 func brokeOff(err error) bool {
 	if _, skipped := errors.AsType[*Skipped](err); skipped {
 		return true

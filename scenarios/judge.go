@@ -219,8 +219,8 @@ func (r *run) judgeCheck(res *results.Result, c *checkState, unsure string) resu
 		if v == results.Inconclusive && out.Reason == "" {
 			out.Reason = m.reason()
 		}
-		if m.Owed != "" && v == results.Fail && !slices.Contains(out.Requirements, m.Owed) {
-			out.Class, out.Requirements = v, slices.Concat(out.Requirements, []string{m.Owed})
+		if m.Unanswered != "" && v == results.Fail && !slices.Contains(out.Requirements, m.Unanswered) {
+			out.Class, out.Requirements = v, slices.Concat(out.Requirements, []string{m.Unanswered})
 			m.Failure.Requirement = out.Requirements
 		}
 	}
@@ -310,8 +310,8 @@ func (r *run) verdictOf(m *Miss, c *checkState, res *results.Result) results.Ver
 		m.Failure.Reason = "the turn did not end, as a finding reports, so the absence of an entry proves nothing"
 		return results.Inconclusive
 	}
-	if m.Owed != "" {
-		return max(r.classOf(c), results.ClassOf(r.protocol().Rules, []string{m.Owed}))
+	if m.Unanswered != "" {
+		return max(r.classOf(c), results.ClassOf(r.protocol().Rules, []string{m.Unanswered}))
 	}
 	if c.decl.Class == 0 && len(c.decl.Requirements) == 0 {
 		if m.Effect {

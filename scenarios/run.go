@@ -159,8 +159,9 @@ type Miss struct {
 	// Effect means that the line expects an effect or an end. Its miss is a failure even in a check without
 	// requirements.
 	Effect bool
-	// Owed is the requirement of an answer that did not come, or "". It is broken whatever the check is about.
-	Owed string
+	// Unanswered is the requirement that the agent broke by sending no response before the timeout, or "". The miss breaks
+	// it in addition to the requirements of the check.
+	Unanswered string
 	// Soft means that the script continues, because no later line depends on this one.
 	Soft bool
 	// setup means that the miss belongs to an implied step, such as the agent's start, and not to a line. It counts

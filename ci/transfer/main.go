@@ -222,12 +222,11 @@ const intro = `<!-- Written by go run ./ci/transfer -->
 The agents in ci/agents were written from the specification alone, in JavaScript, Python, Go and TypeScript. Two are
 servers of AG-UI, one supports both versions of ACP, and one is a patched public agent. Each has switches for mistakes
 that maintainers could make. Mistakes come in batches of twenty, written from the specification and public reports
-without knowledge of scenarios or rules. Until batch 37 their writers avoided kinds of mistakes that other batches
-have. Since batch 38 chance chooses the reports and requirements, by the hash of a commit, and a kind may come again. A
-batch is committed before anything runs on it. Then all suites run, since batch 16 also at least 100 drawn
-conversations. This page keeps the result of the **first** run: *named* for the right reason, *seen* for another reason,
-or *missed*. A missed mistake leads to a general fix, such as a law that judges every run, and never to a scenario for
-that mistake alone.
+without knowledge of scenarios or rules. Up to batch 37, the writers avoided kinds of mistakes that earlier batches had.
+Since batch 38, the hash of a commit selects the reports and requirements, so kinds can repeat. A batch is committed
+before anything runs on it. Then all suites run, since batch 16 also at least 100 drawn conversations. This page keeps
+the result of the **first** run: *named* for the right reason, *seen* for another reason, or *missed*. A missed mistake
+leads to a general fix, such as a law that judges every run, and never to a scenario for that mistake alone.
 
 The rows are in ci/transfer/batches.yaml, the mistakes in ci/agents/*/faults.yaml. A test checks that a batch is older
 than its first run, and that no row changes afterwards. "go run ./ci/transfer -run N -tool acp-test" repeats a batch.

@@ -17,10 +17,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// Remembered is the maximum size of a turn's texts, in bytes. Longer turns are not judged.
+// Remembered is the maximum size of a turn, in bytes: its texts, and perPiece for each text. Longer turns are not
+// judged.
 const Remembered = 64 << 10
 
-// perPiece is the size in bytes that counts for a piece of text in addition to its length.
+// perPiece is added to the length of each text, so that a turn of many small pieces also reaches the limit.
 const perPiece = 16
 
 // reply is the model's reply to one request.
@@ -48,8 +49,8 @@ type Turn struct {
 	id        string          // id of the last chunk in raw
 	apart     bool            // something else came after the last chunk in raw
 	replaced  bool            // raw has chunks that a complete message replaced
-	twice     map[string]bool // those chunks that came twice in a row, once stammers has looked
-	late      []string        // those chunks that came after a cancel
+	twice     map[string]bool // pieces that came twice in a row; nil until the first call of stammers
+	late      []string        // pieces that came after a cancel
 	elsewhere strings.Builder // text in thoughts and tool calls, as returned by Bare
 	thoughts  strings.Builder // text in thoughts, as returned by Bare
 }
@@ -60,7 +61,7 @@ func (t *Turn) Clear() bool { return !t.Unclear && t.bytes <= Remembered }
 // Ask records a model request of the turn. body is the content of the entry.
 func (t *Turn) Ask(e transcript.Entry, body wire.Value) {
 	x := &reply{seq: e.Seq, place: fmt.Sprintf("%s/%s", body.Get("prompt").Raw(), body.Get("step").Raw())}
-	if !t.remembers("") {
+	if !t.countText("") {
 		return
 	}
 	t.replies = append(t.replies, x)
@@ -84,21 +85,21 @@ func (t *Turn) Say(e transcript.Entry, body wire.Value) {
 	case transcript.ModelDone:
 		x.ended = e.Seq
 	case transcript.ModelChunk:
-		if text := fakellm.ChunkText(body); t.remembers(text) {
+		if text := fakellm.ChunkText(body); t.countText(text) {
 			x.say(text, body.Get("says").Str(), len(e.Redacted) > 0)
 		}
 	}
 }
 
-// remembers counts the bytes of a text. It reports whether the turn is still short enough to be judged.
-func (t *Turn) remembers(text string) bool {
+// countText counts the bytes of a text. It reports whether the turn is still short enough to be judged.
+func (t *Turn) countText(text string) bool {
 	t.bytes += len(text) + perPiece
 	return t.bytes <= Remembered
 }
 
 // Show records a chunk of the message with the given id. late says that the chunk came after a cancel.
 func (t *Turn) Show(piece, id string, late bool) {
-	if !t.remembers(piece) {
+	if !t.countText(piece) {
 		return
 	}
 	if t.apart || id != t.id {
@@ -122,7 +123,7 @@ func (t *Turn) ShowWhole(message, id string, late bool) {
 		t.Show(message, id, late)
 		return
 	}
-	if !t.remembers(message) {
+	if !t.countText(message) {
 		return
 	}
 	t.pieces[at], t.replaced = Bare(message), true
@@ -143,7 +144,7 @@ func (t *Turn) Think(piece string) {
 // Mention records a text outside of messages that may contain the model's text, such as the title of a tool call. It
 // reports whether the turn is still short enough to be judged.
 func (t *Turn) Mention(text string) bool {
-	if !t.remembers(text) {
+	if !t.countText(text) {
 		return false
 	}
 	t.elsewhere.WriteString(Bare(text))
@@ -351,7 +352,7 @@ func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args .
 	}
 }
 
-// stammers reports whether a piece came twice in a row. It may be called only when the turn is whole.
+// stammers reports whether a piece came twice in a row. Call it only after the last piece: it caches its result.
 func (t *Turn) stammers(piece string) bool {
 	if t.twice == nil {
 		t.twice = map[string]bool{}

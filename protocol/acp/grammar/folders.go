@@ -88,32 +88,32 @@ func (w *writer) canAddFolders() bool {
 	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
 }
 
-// These name the settings of a session with an additional folder.
+// Names of the pairs that cover a session with an additional folder.
 const (
 	extraFolder = "extra folder"
 	laterFolder = "extra folder that is not there yet"
 )
 
 // extraFolder opens a session with an additional folder, and sometimes reopens the session, with or without that
-// folder. If the session still has the folder, the model then reads a file in it. Sometimes the folder is not there
-// yet when the session is opened, which an agent may refuse.
+// folder. If the session still has the folder, the model then reads a file in it. With probability 1/3, the folder is
+// created only after session/new; an agent may refuse such a session.
 func (w *writer) extraFolder() {
 	c := &convo{name: w.name("s"), dir: w.name("dir"), extra: w.name("extra"), servers: w.served()}
 	file, mark := w.name("nota")+"x.txt", w.name("beside")+"x"
-	now, requirement, covers := c.extra, "DIRS-010", extraFolder
+	initial, requirement, covers := c.extra, "DIRS-010", extraFolder
 	w.file(c.dir+"/readme.txt", "In "+c.dir+".\n")
 	if w.one(3) {
-		now, requirement, covers = w.name("later"), "", laterFolder
+		initial, requirement, covers = w.name("later"), "", laterFolder
 		l := w.name("N")
 		w.Add("session new %s %s %s wait=no as %s", c.name, c.in(), c.beside(), l)
 		w.Add("await response %s", l)
 		w.Add("needs saw response %s result?", l)
-		w.Add("exec mv %s %s", now, c.extra)
+		w.Add("exec mv %s %s", initial, c.extra)
 	} else {
 		w.Add("session new %s %s %s", c.name, c.in(), c.beside())
 	}
-	w.file(now+"/"+file, mark+"\n")
-	w.file(now+"/readme.txt", "In "+c.extra+".\n")
+	w.file(initial+"/"+file, mark+"\n")
+	w.file(initial+"/readme.txt", "In "+c.extra+".\n")
 	w.convos = append(w.convos, c)
 	w.plainTurn(c)
 	w.between(c, keptFolder)

@@ -10,7 +10,8 @@ import (
 
 // twice writes two turns with the same call, about which the agent asks the user. Both turns are in one session, or in
 // two, or a load lies between them. After an answer for one call, the agent must ask again. An answer for always
-// applies to the whole session.
+// applies to the whole session. If the user allowed an MCP tool for always, the second turn calls another tool, and the
+// agent must ask again.
 func (w *writer) twice() {
 	c := w.convo()
 	if c.mode != "" {
@@ -19,7 +20,7 @@ func (w *writer) twice() {
 	}
 	of := pick(w.r, w.askers())
 	switch {
-	case slices.Contains(w.rewriters(), of):
+	case slices.Contains(w.rewriters(), of): // continue below
 	case of == "mcp" && c.servers && slices.Contains(w.Tools[of].Choices, "allow_always") && len(w.rewriters()) > 0:
 		w.asksOnce(c, of, "allow_always", false)
 		w.remembers(of, "allow_always")

@@ -19,9 +19,9 @@ func (c *callWatch) blind(ev *event, x *calling) {
 		"permission, but neither the request nor an earlier message about the turn's tool calls has %q.", marks[0])
 }
 
-// asksElsewhere finds permission requests in another session than the one whose model made the call: the request has
-// the path or command of that call, and not those of the calls that its own session's model made. It returns true if it
-// has reported the request.
+// asksElsewhere reports a permission request for a call of another session's model. The request has the path or command
+// of that call, and none of its own session's calls. Child sessions, sessions that load, and calls that a tool_call
+// announced are ignored. It returns true if it has reported the request.
 func (c *callWatch) asksElsewhere(ev *event, own *calling) bool {
 	marks := lists.Map(own.wanted, wish.mark)
 	if !c.Has("other-session") || len(marks) == 0 || slices.Contains(marks, "") {
@@ -41,14 +41,14 @@ func (c *callWatch) asksElsewhere(ev *event, own *calling) bool {
 		})
 		o := t.session
 		if at >= 0 && o.conn == ev.conn && o.id != s.id && !o.within(s) && !s.within(o) {
-			x.refused = true // the answer may be a no, which its own session does not show
-			c.find("other-session", ev, string(ev.ID), []int{x.asked}, "The agent asks in session %s for permission for "+
-				"%q, which the model wants in session %s.", s.id, x.wanted[at].mark(), o.id)
+			x.refused = true // the user may say no; only the other session has that answer
+			c.find("other-session", ev, string(ev.ID), []int{x.asked}, "The permission request names session %s, but "+
+				"the model's call with %q belongs to session %s.", s.id, x.wanted[at].mark(), o.id)
 			return true
 		}
 	}
 	return false
 }
 
-// beginning returns the part of a path or command that a title shows, since titles cut long ones.
+// beginning returns the first 24 bytes of a path or command, because titles may cut off the rest.
 func beginning(mark string) string { return mark[:min(len(mark), 24)] }

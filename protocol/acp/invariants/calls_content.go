@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// callContent checks what a call shows to the user when it has been completed. Each update replaces the content, and
-// so does the call in a permission request. Not every editor shows the member rawOutput.
+// callContent judges the content of completed calls. An update replaces the content of its call, and so does the
+// toolCall of a permission request. Output must be in the content, because not every editor shows rawOutput.
 func callContent(w *watch) {
 	const least = 8 // bytes of output
 	turns := map[*turn]map[string]*callShown{}
@@ -31,9 +31,9 @@ func callContent(w *watch) {
 		}
 		if content := u.Get("content"); content.Kind() == wire.Array {
 			asks := ev.verb == permission
-			s.replaceDiff(content, ev.Seq, asks)
-			if !asks { // its text is the question
-				s.replaceText(content, ev.Seq)
+			s.noteDiff(content, ev.Seq, asks)
+			if !asks { // the text in a permission request is a question to the user
+				s.noteText(content, ev.Seq)
 			}
 		}
 	}, toolCall, toolUpdate, asked(permission))
@@ -49,7 +49,7 @@ func callContent(w *watch) {
 			if k.denied == 0 {
 				w.judge("emptied", s.full > 0 && s.empty > 0, ev, k.id, []int{s.full, s.empty},
 					"The last update of tool call %q removes the text that an earlier update showed.", k.id)
-				w.judge("undiffed", s.diff > 0 && s.gone > 0, ev, k.id, []int{s.diff, s.gone},
+				w.judge("diff-lost", s.diff > 0 && s.gone > 0, ev, k.id, []int{s.diff, s.gone},
 					"The latest content of tool call %q lacks the diff that an earlier message showed.", k.id)
 			}
 			if s.kind == "execute" {
@@ -61,17 +61,17 @@ func callContent(w *watch) {
 	})
 }
 
-// callShown has what a call showed. The numbers are Seqs of messages about it, or 0.
+// callShown is what the messages about one call have shown. Numbers are Seqs; 0 means that there is no such message.
 type callShown struct {
 	kind        string
-	raw         int  // the latest with output in rawOutput
-	any         bool // some content came
-	full, empty int  // the last with text, and the one that removed it
-	diff, gone  int  // the last with a diff, and the one that replaced it by something else
+	raw         int  // latest message with output in rawOutput
+	any         bool // an update had content
+	full, empty int  // latest update with text, and a later one with empty content
+	diff, gone  int  // latest message with a diff, and a later one with content but without a diff
 }
 
-// replaceDiff takes in content. A diff that only a question shows need not be shown again.
-func (s *callShown) replaceDiff(content wire.Value, seq int, asks bool) {
+// noteDiff records whether content has a diff. A diff that only a permission request showed need not come again.
+func (s *callShown) noteDiff(content wire.Value, seq int, asks bool) {
 	switch diff := content.Find("type", "diff").Exists(); {
 	case diff && (!asks || s.diff > 0):
 		s.diff, s.gone = seq, 0
@@ -80,7 +80,8 @@ func (s *callShown) replaceDiff(content wire.Value, seq int, asks bool) {
 	}
 }
 
-func (s *callShown) replaceText(content wire.Value, seq int) {
+// noteText records whether the content of an update has text.
+func (s *callShown) noteText(content wire.Value, seq int) {
 	if s.any = s.any || content.Len() > 0; content.Len() == 0 {
 		s.empty = seq
 		return

@@ -9,7 +9,8 @@ import (
 )
 
 // unended reports calls that have not ended although the model got their results. The calls of the last reply have no
-// result yet. What may go on after its result is skipped: a subagent, and most commands while their terminals run.
+// result yet. It skips a turn with a call that may outlive its result: a subagent (delegate), a tool of the agent's own
+// (own), or a command for which outlivesResult returns true.
 func (c *callWatch) unended(ev *event, x *calling) {
 	t, ran := ev.turn, x.ran
 	if len(x.made) == 0 && len(x.ranAll) == len(t.tools) {
@@ -17,7 +18,7 @@ func (c *callWatch) unended(ev *event, x *calling) {
 	}
 	n := len(ran)
 	if x.refused || n == 0 || ev.goesOn() || n < len(t.tools) && n+len(x.called) != len(t.tools) ||
-		slices.Contains(ran, "delegate") || slices.Contains(ran, "own") || x.lasts(t) {
+		slices.Contains(ran, "delegate") || slices.Contains(ran, "own") || x.outlivesResult(t) {
 		return
 	}
 	c.Saw("unended")
@@ -33,14 +34,14 @@ func (c *callWatch) unended(ev *event, x *calling) {
 // goesOn reports whether a state update lists background work that continues.
 func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 
-// brief matches commands that have ended when the model has their result, wherever they ran.
-var brief = lazy.Regexp(`^(cat|echo|printf|pwd|ls|wc)( [^&|;]*)?$`)
+// quick matches commands that end so soon that the model can only get their complete output.
+var quick = lazy.Regexp(`^(cat|echo|printf|pwd|ls|wc)( [^&|;]*)?$`)
 
-// lasts reports whether some command of the turn may have gone on after its result: it is not brief, and not all
-// commands have a terminal of the editor that has exited.
-func (x *calling) lasts(t *turn) bool {
+// outlivesResult reports whether a command of the turn may run on after the model got its result. It returns false if
+// all commands are quick, or if each ran in a terminal of the editor and all these terminals have exited.
+func (x *calling) outlivesResult(t *turn) bool {
 	commands := lists.Where(x.done, func(call wish) bool { return call.tool == "run_shell" })
-	if !slices.ContainsFunc(commands, func(call wish) bool { return !brief().MatchString(call.args["command"]) }) {
+	if !slices.ContainsFunc(commands, func(call wish) bool { return !quick().MatchString(call.args["command"]) }) {
 		return false
 	}
 	exited := 0

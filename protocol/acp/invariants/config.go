@@ -54,47 +54,47 @@ func configComplete(w *watch) {
 	partialUpdates(w)
 }
 
-// partialUpdates checks that each config_option_update lists all options. Options may come and go with the values of
-// others. An update is incomplete for certain if it came while the client set an option, and the response to that
-// request has the missing option again, with the same values of the others.
+// partialUpdates checks that each config_option_update lists all options. If another option's value changed, the
+// missing option may be gone for good (partial-update). It is not (update-dropped-option) if the update came during a
+// request whose response lists the option again, with the same values of the other options.
 func partialUpdates(w *watch) {
 	type partial struct {
 		conn, seq int
 		lost      string
 		list      []option
 	}
-	open := map[*session]partial{}
-	tell := func(s *session, point, but string) {
-		p := open[s]
-		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q of the previous "+
-			"list%s; it must list all options.", p.lost, but)
-		delete(open, s)
+	suspects := map[*session]partial{}
+	tell := func(s *session, point, detail string) {
+		p := suspects[s]
+		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q. The list before it "+
+			"has that option%s; an update must list all options.", p.lost, detail)
+		delete(suspects, s)
 	}
 	w.On(func(ev *event) {
-		if _, ok := open[ev.session]; ok {
+		if _, ok := suspects[ev.session]; ok {
 			tell(ev.session, "partial-update", "")
 		}
 		if !ev.hasOptions || ev.session == nil {
 			return
 		}
-		w.Saw("partial-update", "incomplete-update")
+		w.Saw("partial-update", "update-dropped-option")
 		if lost := lostOption(ev.session.options, ev.options).id; lost != "" {
-			rules.Remember(open, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, lost, ev.options})
+			rules.Remember(suspects, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, lost, ev.options})
 		}
 	}, optionsUpdate)
 	w.On(func(ev *event) {
-		p, ok := open[ev.session]
+		p, ok := suspects[ev.session]
 		switch {
 		case !ok || !ev.hasOptions:
 		case p.seq > ev.request.seq && findOption(ev.options, p.lost) != nil && sameValues(p.list, ev.options):
-			tell(ev.session, "incomplete-update", fmt.Sprintf(", which the response has again (#%d)", ev.Seq))
+			tell(ev.session, "update-dropped-option", fmt.Sprintf(", and so has the response after it (#%d)", ev.Seq))
 		default:
 			tell(ev.session, "partial-update", "")
 		}
 	}, slices.Concat(setUps(answered), []topic{answered(setOption)})...)
 	w.AtEnd(func(rules.End) {
-		earliest := func(a, b *session) int { return open[a].seq - open[b].seq }
-		for _, s := range slices.SortedFunc(maps.Keys(open), earliest) {
+		earliest := func(a, b *session) int { return suspects[a].seq - suspects[b].seq }
+		for _, s := range slices.SortedFunc(maps.Keys(suspects), earliest) {
 			tell(s, "partial-update", "")
 		}
 	})

@@ -158,7 +158,7 @@ func (t *turn) begins(text string) bool {
 }
 
 // listen passes a model request to h. A request that does not contain the prompt of t makes h unclear: it may be a
-// late request for a cancelled turn. The text of a reply to an aside is not for the user.
+// late request for a cancelled turn. listen ignores side jobs, because the user does not see their replies.
 func listen(h *hearing.Turn, ev *event, t *turn) {
 	if ev.aside() {
 		return
@@ -171,8 +171,8 @@ func listen(h *hearing.Turn, ev *event, t *turn) {
 	}
 }
 
-// asks reports whether the user's last text in a model request belongs to the turn's prompt: it contains the beginning
-// of the prompt, or has the same beginning as one of its text blocks. It also returns true if the log lacks that text.
+// asks reports whether a model request belongs to turn t. The user's last text must contain the beginning of the
+// prompt, or begin like one of the prompt's text blocks. It also returns true if the log lacks the user's text.
 func asks(ev *event, t *turn) bool {
 	said := ev.body.Get("user")
 	text := bare(said.Str())

@@ -11,8 +11,8 @@ import (
 // counts as held.
 type models struct {
 	streams map[int]*stream // running model requests, by number
-	latest  map[string]int  // number of each session's last request of its conversation
-	asked   map[string]int  // Seq of each session's last request of its conversation
+	latest  map[string]int  // number of the last conversation request of each session
+	asked   map[string]int  // Seq of the last conversation request of each session
 	heard   map[string]int  // Seq of each session's last request in any lane; key "" for unknown sessions
 	failed  map[string]int  // Seq of each session's last failure
 }
@@ -100,8 +100,9 @@ func (ev *event) number() int {
 	return int(n)
 }
 
-// converses reports whether a model request continues the conversation of a session. A request in a lane of a script or
-// profile does if it offers tools and the user's last text is a prompt.
+// converses reports whether a model request continues a session's conversation: it is in the main lane, or has no lane.
+// A request in a lane of a script or profile counts if it belongs to a prompt, offers tools, and has that prompt in the
+// user's last message.
 func (ev *event) converses() bool {
 	lane := ev.body.Get("lane").Str()
 	if lane == "" || lane == fakellm.LaneMain {
@@ -122,7 +123,8 @@ func (ev *event) converses() bool {
 	return ok && strings.Contains(bare(last), bare(ev.body.Get("user").Str()))
 }
 
-// aside reports whether a model request is outside the conversation by its form, such as a request for a title.
+// aside reports whether a model request is a side job, such as a request for a title: it expects JSON of a schema, or
+// it is outside the main lane and offers no tools.
 func (ev *event) aside() bool {
 	lane := ev.body.Get("lane")
 	tools, counted := ev.body.Get("tools").Int()

@@ -12,8 +12,9 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// planTold checks that the plan that the model writes reaches the editor. It judges the last plan of a turn that ended
-// by itself, after the model has got the result of the call.
+// planTold checks that the model's plan reaches the editor. When a turn ends with end_turn, it compares the model's
+// last plan with the agent's last plan update after it. It skips turns in which the model did not get the result of the
+// plan call, or in which a tool call failed or was denied.
 func planTold(w *watch) {
 	turns := map[*turn]*planned{}
 	w.On(func(ev *event) {
@@ -23,7 +24,7 @@ func planTold(w *watch) {
 		}
 		switch p := turns[t]; {
 		case ev.Kind == transcript.ModelRequest && p != nil && ev.converses():
-			p.back = true
+			p.resultSeen = true
 		case ev.Kind == transcript.ModelAnswer:
 			if steps := planSteps(ev.body.Get("steps")); len(steps) > 0 {
 				rules.Remember(turns, rememberedRequests, t, &planned{seq: ev.Seq, steps: steps})
@@ -32,7 +33,7 @@ func planTold(w *watch) {
 	}, modelEvent)
 	w.inTurn(func(ev *event, t *turn) {
 		if p := turns[t]; p != nil {
-			p.told, p.entries = ev.Seq, nil
+			p.sent, p.entries = ev.Seq, nil
 			for e := range ev.update.Get("entries").Items() {
 				p.entries = append(p.entries, planStep{bare(e.Get("content").Str()), e.Get("status").Str()})
 			}
@@ -44,39 +45,40 @@ func planTold(w *watch) {
 		delete(turns, t)
 		unclear := func() bool { return !t.alone() || t.mixed || t.like || t.stopped() }
 		spoiled := func(k *tool) bool { return k.status == failed || k.denied > 0 }
-		if p != nil && p.back && ev.stop == "end_turn" && !unclear() && !slices.ContainsFunc(t.tools, spoiled) {
+		if p != nil && p.resultSeen && ev.stop == "end_turn" && !unclear() && !slices.ContainsFunc(t.tools, spoiled) {
 			p.compare(w, ev)
 		}
 	})
 }
 
-// compare judges the plan that the agent sent, at the end of its turn.
+// compare judges the agent's last plan at the end of a turn. If it has none of the model's steps, the agent may word
+// steps differently, and compare reports nothing.
 func (p *planned) compare(w *watch, ev *event) {
 	size := count(len(p.steps), "step")
-	if w.judge("untold", p.told == 0, ev, "", []int{p.seq}, "The model wrote a plan of %s, but the agent sent no plan.",
-		size) != nil {
+	if w.judge("not-sent", p.sent == 0, ev, "", []int{p.seq}, "The model wrote a plan of %s, but the agent sent "+
+		"no plan update between that reply and the end of the turn.", size) != nil {
 		return
 	}
 	lost := lists.Where(p.steps, func(s planStep) bool { return p.shown(s) == "" })
 	if len(lost) > 0 && len(lost) < len(p.steps) {
-		w.find("partial", ev, "", []int{p.seq, p.told}, "The model wrote a plan of %s, but the plan that the agent sent "+
-			"lacks %q.", size, lost[0].Step)
+		w.find("steps-missing", ev, "", []int{p.seq, p.sent}, "The model's last plan has %s, but the plan that the agent "+
+			"sent last lacks the step %q.", size, clip(lost[0].Step))
 	}
 	for _, s := range p.steps {
 		now := p.shown(s)
-		w.judge("stale", now != "" && s.Status != "" && now != s.Status, ev, s.Step, []int{p.seq, p.told},
+		w.judge("stale", now != "" && s.Status != "" && now != s.Status, ev, s.Step, []int{p.seq, p.sent},
 			"In the model's last plan the step %q is %s, but in the plan that the agent sent last it is %s.", clip(s.Step),
 			s.Status, now)
 	}
 }
 
-// planned is the last plan that the model wrote in a turn, and the last plan that the agent sent after it. back says
-// that the model has the result of its call.
+// planned is the last plan that the model wrote in a turn, and the last plan that the agent sent after it. resultSeen
+// says that the model got the result of its plan call.
 type planned struct {
-	seq, told int // Seqs of the model's answer and of the plan update; told is 0 without one
-	back      bool
-	steps     []planStep
-	entries   []planStep // their texts without white space
+	seq, sent  int // Seqs of the model's answer and of the plan update; sent is 0 without one
+	resultSeen bool
+	steps      []planStep
+	entries    []planStep // their texts without white space
 }
 
 type planStep struct{ Step, Status string }

@@ -16,7 +16,7 @@ import (
 func worksAgain(w *watch) {
 	next, seen := map[*session]before{}, watchTrouble(w)
 	w.inSession(func(ev *event, s *session) {
-		if ev.params.Get("prompt").Kind() == wire.Array { // else an agent has to refuse it
+		if ev.params.Get("prompt").Kind() == wire.Array { // the agent must refuse a prompt that is not a list
 			next[s] = w.beforePrompt(ev, s)
 		}
 	}, asked(prompt))

@@ -110,8 +110,8 @@ func terminalRef(w *watch) {
 }
 
 // terminalKept checks that no update removes a terminal's output from a tool call. An update replaces the whole content
-// of the call. If the new content lacks the terminal, it must have the output as text. A call may also end with the
-// editor's refusal of a request about the terminal.
+// of the call. If the new content lacks the terminal, it must have the output as text. A failed call need not, if the
+// editor answered terminal/output or terminal/wait_for_exit with an error in the same turn.
 func terminalKept(w *watch) {
 	refused := map[*turn]bool{}
 	w.inTurn(func(ev *event, t *turn) {

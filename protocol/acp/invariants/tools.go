@@ -170,21 +170,22 @@ func afterEnd(w *watch) {
 	}, toolUpdate)
 }
 
-// replayedEnd reports a call that ran on although a replay had shown it as ended. It returns true if it has.
-func (w *watch) replayedEnd(ev *event, next status) bool {
+// reportReplayedEnd reports a call whose status changed after a replay had shown the call as ended. The load ran during
+// the call's turn. It returns true if it has reported the call.
+func (w *watch) reportReplayedEnd(ev *event, next status) bool {
 	t := ev.tool
 	if !t.replayed || !t.status.final() || next == t.status || ev.turn == nil || !ev.turn.mixed ||
 		ev.session.replaying() || w.version.states {
 		return false
 	}
-	w.find("replayed-end", ev, t.id, []int{t.seq}, "A replay showed tool call %q as %s, but it still ran: now its status "+
-		"is %s.", t.id, t.status, next)
+	w.find("replayed-end", ev, t.id, []int{t.seq}, "The replay showed tool call %q as %s, but afterwards the agent "+
+		"changed its status to %s. A replay must show a running call as running.", t.id, t.status, next)
 	return true
 }
 
-// earlierThan reports whether the call belongs to a turn that ended before the turn now.
-func (t *tool) earlierThan(now *turn) bool {
-	return t.turn != nil && t.turn.ended > 0 && now != nil && now != t.turn
+// earlierThan reports whether the call belongs to another turn than current, and that turn has ended.
+func (t *tool) earlierThan(current *turn) bool {
+	return t.turn != nil && t.turn.ended > 0 && current != nil && current != t.turn
 }
 
 // statusForward checks that the status of a tool call never goes back.
@@ -192,16 +193,16 @@ func statusForward(w *watch) {
 	afterEnd(w)
 	w.On(func(ev *event) {
 		t, next := ev.tool, w.version.readStatus(ev.update.Get("status"))
-		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || w.replayedEnd(ev, next) ||
+		if t == nil || next == unsaid || next == unknownStatus || t.status == unsaid || w.reportReplayedEnd(ev, next) ||
 			blurred(ev) {
 			return
 		}
-		w.Saw("back", "earlier")
+		w.Saw("back", "ended-restarts")
 		switch {
 		case t.status.final() && !next.final() && t.earlierThan(ev.turn) && !w.version.states:
 			t.blamed = true
-			w.find("earlier", ev, t.id, []int{t.first}, "Tool call %q of an earlier turn had %s; now its status is %s.", t.id,
-				ending(t.status), next)
+			w.find("ended-restarts", ev, t.id, []int{t.first}, "Tool call %q of an earlier turn had %s, but its status is now "+
+				"%s. A new call needs a new toolCallId.", t.id, ending(t.status), next)
 		case next < t.status && next != completed || t.status.final() && next.final() && next != t.status:
 			w.find("back", ev, t.id, []int{t.first}, "The status of tool call %q went from %s to %s.", t.id, t.status, next)
 		case t.status == pending && next == completed && ev.turn != nil:

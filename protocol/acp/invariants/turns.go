@@ -28,7 +28,7 @@ type turn struct {
 	// mixed says that the editor requested a load during the turn, so the turn's own updates cannot be told from
 	// replayed ones.
 	mixed    bool
-	like     bool // another open turn has a prompt that begins alike, or belongs to the same session
+	like     bool // another open turn has a prompt or text block that begins alike, or belongs to the same session
 	spoke    bool // the agent sent content in the turn
 	acted    bool // the agent sent a request in the turn
 	tools    []*tool

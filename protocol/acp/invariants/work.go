@@ -165,7 +165,8 @@ func (ev *event) endOfWork() {
 	}
 }
 
-// stopped reports whether a turn was cancelled, by its session or by its request.
+// stopped reports whether the editor cancelled the turn: with session/cancel, with $/cancel_request or, in version 2,
+// by closing the session.
 func (t *turn) stopped() bool {
 	return t.cancel != nil || t.session.cancel > 0 || t.request != nil && t.request.back != nil
 }

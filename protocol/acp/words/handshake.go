@@ -128,8 +128,8 @@ func call(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 	return answer(ctx, b, l, c, l.Alias == "")
 }
 
-// slow lists the requests whose answer may take any time: a turn, and a login by the user.
-var slow = []string{"session/prompt", "authenticate", "auth/login"}
+// untimed lists the requests whose answer may take any time: a turn, and a login by the user.
+var untimed = []string{"session/prompt", "authenticate", "auth/login"}
 
 // send sends a request and moves the cursor to it.
 func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenarios.Session, method string,
@@ -185,8 +185,8 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 		f.Observed, f.Reason = cmp.Or(b.Unreached(), "the agent exited"), err.Error()
 	}
 	m := &scenarios.Miss{Failure: f, Effect: true}
-	if wait.Err() != nil && !slices.Contains(slow, c.Entry.Method) {
-		m.Owed = "RPC-005"
+	if wait.Err() != nil && !slices.Contains(untimed, c.Entry.Method) {
+		m.Unanswered = "RPC-005"
 	}
 	if rpc != nil && rpc.Code == -32000 && !loggedIn(b.Transcript()) {
 		m.Verdict = results.Inconclusive
