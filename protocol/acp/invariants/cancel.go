@@ -166,10 +166,25 @@ func (w *world) openWork(t *turn, a *act, stop string) (proof string, at int) {
 				"the model waited for the result of tool call %q, which was allowed and completed", tool.id), tool.seq
 		}
 	}
+	if hung := w.gaveUp(t, known); hung > 0 {
+		return "an MCP call that its server never answers was open, and the agent then asked the model again", hung
+	}
 	if term := t.terminal(known); term != nil {
 		return fmt.Sprintf("the terminal %q of an unfinished tool call was still running", term.id), term.created
 	}
 	return "", 0
+}
+
+// gaveUp returns the Seq of a model reply with an MCP call that the canary never answers, if the call was open at the
+// entry at. Only the agent can end such a call. It did so after that entry, because it then gave the model a result. If
+// there is no such call, gaveUp returns 0.
+func (w *world) gaveUp(t *turn, at int) int {
+	hung := w.models.hangs[t.session.id]
+	ended := func(k *tool) bool { return k.first < at && k.seq > at && k.status.final() }
+	if hung < t.started || hung > at || w.models.asked[t.session.id] < at || !slices.ContainsFunc(t.tools, ended) {
+		return 0
+	}
+	return hung
 }
 
 // terminal returns a running terminal of an unfinished tool call that was created before an entry, or nil.

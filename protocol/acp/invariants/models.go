@@ -4,7 +4,9 @@ import (
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
+	"github.com/acp-test/acp-test/internal/canary"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // models has the open replies of the fake model server. A recording has no entries of that server, so no reply there
@@ -15,6 +17,7 @@ type models struct {
 	asked   map[string]int  // Seq of the last conversation request of each session
 	heard   map[string]int  // Seq of each session's last request in any lane; key "" for unknown sessions
 	failed  map[string]int  // Seq of each session's last failure
+	hangs   map[string]int  // Seq of each session's last reply with an MCP call that the canary never answers
 }
 
 type stream struct {
@@ -38,6 +41,10 @@ func (m *models) fold(ev *event) {
 			}
 			m.streams[n] = &stream{n: n, session: ev.Session, asked: ev.Seq}
 			m.latest[ev.Session], m.asked[ev.Session] = n, ev.Seq
+		}
+	case transcript.ModelAnswer:
+		if callsHang(ev.body.Get("steps")) {
+			m.hangs[ev.Session] = ev.Seq
 		}
 	case transcript.Gate:
 		if s := m.streams[n]; s != nil {
@@ -63,6 +70,16 @@ func (m *models) fold(ev *event) {
 		}
 		delete(m.streams, n)
 	}
+}
+
+// callsHang reports whether a step of a model reply is an MCP call that the canary never answers.
+func callsHang(steps wire.Value) bool {
+	for s := range steps.Items() {
+		if text := s.Str(); strings.HasPrefix(text, `tool: "mcp"`) && strings.Contains(text, `"text": "`+canary.Hang+`"`) {
+			return true
+		}
+	}
+	return false
 }
 
 // told reports whether the model got a request of the session after the entry with Seq after. Requests of unknown

@@ -141,7 +141,7 @@ type session struct {
 func newWorld(v *version) *world {
 	return &world{version: v, conns: map[int]*conn{}, lives: map[string]int{},
 		shown: map[string]map[string]message{},
-		models: models{streams: map[int]*stream{}, latest: map[string]int{}, asked: map[string]int{},
+		models: models{streams: map[int]*stream{}, latest: map[string]int{}, asked: map[string]int{}, hangs: map[string]int{},
 			heard: map[string]int{}, failed: map[string]int{}}}
 }
 
