@@ -32,7 +32,8 @@ type client struct {
 	remember mockclient.Memory
 	files    mockclient.Files
 	hold     []held
-	refuse   map[string]bool // methods that the editor refuses
+	once     map[string]func(wire.Value) bool // the condition of the latest hold for one request, by method
+	refuse   map[string]bool                  // methods that the editor refuses
 	ids      mockclient.IDs
 	theirIDs bool
 	escapes  bool // write characters as escapes of JSON

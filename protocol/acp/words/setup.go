@@ -36,6 +36,9 @@ func compileHold(l *scenarios.Line) scenarios.Step {
 		}
 		c := of(b)
 		c.change(func() {
+			if once {
+				is = c.heldOnce(method, is)
+			}
 			c.hold = append(c.hold, held{method, is})
 			if c.editor != nil {
 				c.editor.HoldIf(method, is)
@@ -44,6 +47,20 @@ func compileHold(l *scenarios.Line) scenarios.Step {
 		b.ExcuseAll() // the script may never answer the request
 		return nil
 	}
+}
+
+// heldOnce returns a condition of a hold for one request. The request of an earlier hold may be in the log, but not yet
+// handled: then the earlier condition still takes that request.
+func (c *client) heldOnce(method string, is func(wire.Value) bool) func(wire.Value) bool {
+	earlier := c.once[method]
+	if c.once == nil {
+		c.once = map[string]func(wire.Value) bool{}
+	}
+	c.once[method] = is
+	if earlier == nil {
+		return is
+	}
+	return func(params wire.Value) bool { return earlier(params) || is(params) }
 }
 
 func compileRefuse(l *scenarios.Line) scenarios.Step {
