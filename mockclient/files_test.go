@@ -123,6 +123,22 @@ var _ = Describe("files", func() {
 		Eventually(got).Should(Receive(&v))
 		Expect(v.Path("result.content").Str()).To(Equal("here"), string(v.Raw()))
 	})
+	It("are refused behind a link that is created in the place of a missing directory", func() {
+		later := dir + "/later"
+		got := make(chan wire.Value, 1)
+		opened := make(chan struct{})
+		e := edit(mockclient.Options{}, func(p *peer) {
+			p.handshake()
+			<-opened
+			got <- p.ask(1, "fs/read_text_file", fmt.Sprintf(`{"sessionId":"s","path":"%s/secret"}`, later)).v
+		})
+		open(e, later)
+		Expect(os.Symlink(outside, later)).To(Succeed())
+		close(opened)
+		var v wire.Value
+		Eventually(got).Should(Receive(&v))
+		Expect(v.Path("error.code").Text()).To(Equal("-32602"), string(v.Raw()))
+	})
 	It("may be missing and empty", func() {
 		v, _ := do(mockclient.Options{Files: &mockclient.Files{MissingEmpty: true}}, "fs/read_text_file",
 			fmt.Sprintf(`{"sessionId":"s","path":"%s/none"}`, dir))

@@ -7,8 +7,8 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 )
 
-// blind finds permission requests that do not tell the user what the model wants to do. The path or command of a call
-// in the model's latest reply must be in the request, or in an earlier message about the calls of the turn.
+// blind reports a permission request that shows the user neither the path nor the command of any call in the model's
+// latest reply. An earlier message about the turn's calls may show it instead.
 func (c *callWatch) blind(ev *event, x *calling) {
 	marks := lists.Map(x.wanted, wish.mark)
 	if len(marks) == 0 || slices.Contains(marks, "") || x.frames.Len() >= rememberedText {
@@ -50,5 +50,5 @@ func (c *callWatch) asksElsewhere(ev *event, own *calling) bool {
 	return false
 }
 
-// beginning returns the first 24 bytes of a path or command, because titles may cut off the rest.
+// beginning returns the first 24 bytes of a text, because an agent may cut off the rest in a title or a plan.
 func beginning(mark string) string { return mark[:min(len(mark), 24)] }

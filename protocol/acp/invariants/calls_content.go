@@ -61,7 +61,7 @@ func callContent(w *watch) {
 	})
 }
 
-// callShown is what the messages about one call have shown. Numbers are Seqs; 0 means that there is no such message.
+// callShown collects what the messages about one call have shown. A number is the Seq of a message, or 0 for none.
 type callShown struct {
 	kind        string
 	raw         int  // latest message with output in rawOutput

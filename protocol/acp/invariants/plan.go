@@ -1,9 +1,11 @@
 package invariants
 
+// planSize is the maximum number of entries of a plan that are compared.
+const planSize = 1000
+
 // planFull checks that each plan update has the whole plan. SHAPE judges its shape.
 func planFull(w *watch) {
 	planTold(w)
-	const planSize = 1000
 	type plan struct {
 		seq      int
 		turn     *turn

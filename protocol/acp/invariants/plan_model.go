@@ -35,6 +35,9 @@ func planTold(w *watch) {
 		if p := turns[t]; p != nil {
 			p.sent, p.entries = ev.Seq, nil
 			for e := range ev.update.Get("entries").Items() {
+				if len(p.entries) == planSize {
+					break
+				}
 				p.entries = append(p.entries, planStep{bare(e.Get("content").Str()), e.Get("status").Str()})
 			}
 		}
@@ -102,10 +105,12 @@ func planSteps(steps wire.Value) []planStep {
 	return plans[0]
 }
 
-// shown returns the status of a step in the plan that the agent sent, or "" if that plan lacks the step.
+// shown returns the status of a step in the plan that the agent sent, or "" if that plan lacks the step. The agent may
+// cut long steps.
 func (p *planned) shown(s planStep) string {
+	step := beginning(bare(s.Step))
 	for _, e := range p.entries {
-		if strings.Contains(e.Step, bare(s.Step)) {
+		if strings.Contains(e.Step, step) {
 			return e.Status
 		}
 	}
