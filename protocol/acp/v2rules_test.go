@@ -55,6 +55,9 @@ func TestRulesOfVersion2WhereMessagesCross(t *testing.T) {
 		{"two cancels, a prompt between them", "",
 			prompt("2") + inserted("2") + running + cancel + prompt("3") + cancel + cancelled + inserted("3") +
 				running + cancelled},
+		{"a queued prompt is cancelled after the first turn, a third prompt came before it ended", "",
+			prompt("2") + inserted("2") + running + prompt("3") + ended + cancel + prompt("4") + inserted("3") +
+				running + cancelled + inserted("4") + running + ended},
 		{"one cancel, behind both prompts", "V2-CANCEL",
 			prompt("2") + inserted("2") + running + prompt("3") + cancel + cancelled + inserted("3") +
 				running + cancelled},

@@ -294,14 +294,15 @@ func (s *session) enter(ev *event) {
 	s.active, s.cancel = false, 0
 }
 
-// endTurns ends the turns of all answered prompts. If exactly one prompt is unanswered, its turn ends too, because the
-// idle state may come before the answer.
+// endTurns ends the turns of all answered prompts. If there are none and exactly one prompt is unanswered, its turn
+// ends, because the idle state may come before the answer. Next to an answered prompt, an unanswered one is queued.
 func (s *session) endTurns(seq int, stop string) {
-	waiting := lists.Count(s.prompts, func(t *turn) bool { return t.answered == 0 })
-	for _, t := range s.prompts {
-		if t.ended == 0 && (t.answered > 0 || waiting == 1) {
-			t.ended, t.stop, t.tools, s.last = seq, stop, nil, t
-		}
+	ended := lists.Where(s.unended(), func(t *turn) bool { return t.answered > 0 })
+	if open := s.unended(); len(ended) == 0 && len(open) == 1 {
+		ended = open
+	}
+	for _, t := range ended {
+		t.ended, t.stop, t.tools, s.last = seq, stop, nil, t
 	}
 }
 
