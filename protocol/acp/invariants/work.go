@@ -297,12 +297,11 @@ func (s *session) enter(ev *event) {
 // endTurns ends the turns of all answered prompts. If there are none and exactly one prompt is unanswered, its turn
 // ends, because the idle state may come before the answer. Next to an answered prompt, an unanswered one is queued.
 func (s *session) endTurns(seq int, stop string) {
-	ended := lists.Where(s.unended(), func(t *turn) bool { return t.answered > 0 })
-	if open := s.unended(); len(ended) == 0 && len(open) == 1 {
-		ended = open
-	}
-	for _, t := range ended {
-		t.ended, t.stop, t.tools, s.last = seq, stop, nil, t
+	open := s.unended()
+	for _, t := range open {
+		if t.answered > 0 || len(open) == 1 {
+			t.ended, t.stop, t.tools, s.last = seq, stop, nil, t
+		}
 	}
 }
 
