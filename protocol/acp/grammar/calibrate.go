@@ -33,6 +33,9 @@ var probed = map[string]object{
 var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
 	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
+// results has, by tool, a text that no prompt and no argument of a call contains, only the result.
+var results = map[string]string{"read_file": "read in calibration", "list_folder": "listed.txt"}
+
 // probes has the calibration turns that are the same for all agents. The turn "text" shows what a session offers, how
 // the agent sends text, and how a second prompt ends. The turn "together" shows whether a session can work while
 // another session waits for the model.
@@ -74,9 +77,11 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 			}
 		}
 	}
-	for _, name := range []string{"read", "edit", "delete", "move"} {
+	for _, name := range []string{"edit", "delete", "move"} {
 		t.file(name+".txt", "old\n")
 	}
+	t.file("read.txt", results["read_file"]+"\n")
+	t.file(results["list_folder"], "")
 	for _, b := range blocks {
 		if b.needs != "" && out[b.needs].Lines == nil {
 			out[b.needs] = blockProbe(b.needs)

@@ -10,6 +10,7 @@ import (
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
 	"github.com/acp-test/acp-test/sweep"
+	"github.com/acp-test/acp-test/transcript"
 )
 
 // asks are the options of a permission.
@@ -55,6 +56,24 @@ func agents() map[string]*grammar.Ability {
 	}
 	return map[string]*grammar.Ability{"all": capable(), "none": {}, "no tools": noTools, "no ways": noWays,
 		"unasked": unasked}
+}
+
+// A tool works whose result the model gets, also if the editor sees no call.
+func TestCallsThatTheEditorDoesNotSee(t *testing.T) {
+	for told, works := range map[string]bool{"listed.txt read.txt": true, "delete.txt": false} {
+		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acp.V1().Classifier})
+		if err != nil {
+			t.Fatal(err)
+		}
+		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":`+
+			`{"sessionId":"s","prompt":[{"type":"text","text":"list_folder"}]}}`), 0)
+		log.Event(0, transcript.Model, transcript.ModelRequest, "s", map[string]string{"result": told})
+		log.AppendFrame(0, transcript.Agent, []byte(`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`), 0)
+		a := grammar.Learn(map[string]*transcript.Transcript{"tools": log})
+		if got := a.Tools["list_folder"].Works; got != works {
+			t.Errorf("list_folder works: %v, want %v, though the model was told %q", got, works, told)
+		}
+	}
 }
 
 // draws is how many sessions each agent gets.

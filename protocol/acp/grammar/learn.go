@@ -279,7 +279,7 @@ func (p *asked) tool() (t Tool) {
 	}
 	slices.Sort(t.Choices)
 	t.Choices = slices.Compact(t.Choices)
-	t.Works = t.worked(p, status)
+	t.Works = t.worked(p, status) || status == "" && p.tellsResult()
 	return t
 }
 
@@ -292,6 +292,15 @@ func (t *Tool) updated(e transcript.Entry) {
 	default:
 		t.Stops = true
 	}
+}
+
+// tellsResult reports whether a model request of the turn has the result of the call. It shows that a call succeeded
+// that the agent hides from the editor.
+func (p *asked) tellsResult() bool {
+	result := results[p.text]
+	return result != "" && slices.ContainsFunc(p.entries, func(e transcript.Entry) bool {
+		return e.Kind == transcript.ModelRequest && bytes.Contains(e.Raw, []byte(result))
+	})
 }
 
 // worked reports whether a tool call succeeded. Calibration cannot give all tools what they need, so for some tools
