@@ -116,6 +116,30 @@ func (t *turn) follow(line string) {
 	}
 }
 
+// into takes the change of the folder off a command that begins with one, and returns that folder.
+func (t *turn) into(line string) (folder, rest string) {
+	first, rest, more := strings.Cut(line, "&&")
+	words := strings.Fields(first)
+	if !more || len(words) != 2 || words[0] != "cd" || strings.ContainsAny(words[1], "-~$`'\"\\*?[;|&<>(") ||
+		!fault("leading-cd-becomes-terminal-cwd-as-written") {
+		return t.folder(), line
+	}
+	return words[1], strings.TrimSpace(rest)
+}
+
+// view is the terminal that a command is shown with.
+func (t *turn) view(line, term string) string {
+	if !fault("same-line-in-other-session-shows-first-terminal") {
+		return term
+	}
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	if t.g.views[line] == "" {
+		t.g.views[line] = term
+	}
+	return t.g.views[line]
+}
+
 // doomed lists the terminals that a cancel kills while a command runs in the given one.
 func (t *turn) doomed(own string) []string {
 	switch {

@@ -26,6 +26,25 @@ func (g *gofer) settled(request context.Context, p acp.PromptRequest) (acp.Promp
 	}
 }
 
+// accepted answers a prompt as soon as its turn runs.
+func (g *gofer) accepted(request context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
+	type reply struct {
+		res acp.PromptResponse
+		err error
+	}
+	got := make(chan reply, 1)
+	go func() {
+		res, err := g.prompt(request, p, nil)
+		got <- reply{res, err}
+	}()
+	select {
+	case r := <-got:
+		return r.res, r.err
+	case <-time.After(100 * time.Millisecond): // it is not refused
+		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+	}
+}
+
 // listen begins to wait for more, once the model has said something.
 func (a *answer) listen() {
 	idle := a.turn.idle

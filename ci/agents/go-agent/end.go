@@ -71,14 +71,15 @@ func (t *turn) title(words string) {
 // end returns how the client is told that a turn ended, and takes the messages from before on out of the history
 // where the turn does not count.
 func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason, error) {
-	cancelled := t.ctx.Err() != nil
+	cancelled, cut := t.ctx.Err() != nil, err != nil
 	if err != nil && fault("cancel-while-model-works-is-error") {
 		cancelled = errors.Is(err, context.Canceled)
 	}
 	if cancelled {
 		reason, err = acp.StopReasonCancelled, nil
 		if !t.spoke && fault("cancel-before-output-ends-as-end-turn") ||
-			t.unanswered && fault("cancel-at-question-ends-as-end-turn") {
+			t.unanswered && fault("cancel-at-question-ends-as-end-turn") ||
+			cut && t.calls > 0 && fault("cancel-in-answer-after-calls-told-as-end-turn") { // the work itself is done
 			reason = acp.StopReasonEndTurn
 		}
 		t.endCalls()

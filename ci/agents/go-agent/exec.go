@@ -18,8 +18,9 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	sid := acp.SessionId(t.s.id)
 	bg := context.Background()
 	line, stays := behind(line)
+	folder, line := t.into(line)
 	term, err := t.create(acp.CreateTerminalRequest{SessionId: sid, Command: "/bin/sh",
-		Args: []string{"-c", line}, Cwd: acp.Ptr(t.folder()), OutputByteLimit: acp.Ptr(t.room())})
+		Args: []string{"-c", line}, Cwd: acp.Ptr(folder), OutputByteLimit: acp.Ptr(t.room())})
 	if err != nil {
 		t.fatal = err
 		return "The terminal could not be made: " + err.Error(), false
@@ -42,7 +43,7 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if !late {
 		defer release()
 	}
-	view := acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(term.TerminalId)})
+	view := acp.WithUpdateContent([]acp.ToolCallContent{acp.ToolTerminalRef(t.view(line, term.TerminalId))})
 	if fault("terminal-shown-only-after-release") {
 		t.begins(c)
 	} else {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -49,6 +50,10 @@ func (g *gofer) mark(line []byte) []byte {
 	if method == acp.AgentMethodInitialize {
 		g.check(m["params"])
 	}
+	if method == acp.AgentMethodAuthenticate && g.loggedIn(m["params"]) && m["id"] != nil {
+		respond(m["id"], "null") // nothing changes
+		return []byte("\n")
+	}
 	if method == "$/cancel_request" {
 		g.withdrawn(m["params"])
 	}
@@ -77,8 +82,13 @@ func (g *gofer) mark(line []byte) []byte {
 			s.owed++
 			s.ending = method == acp.AgentMethodSessionClose
 		}
+		meant := sid
+		if method == acp.AgentMethodSessionCancel {
+			meant = g.meant(sid)
+			g.hasten(sid)
+		}
 		for id, s := range g.sessions {
-			if s.stop != nil && (id == sid || fault("cancel-stops-every-session")) {
+			if s.stop != nil && (id == meant || fault("cancel-stops-every-session")) {
 				s.stop()
 			}
 		}
@@ -98,6 +108,39 @@ func (g *gofer) mark(line []byte) []byte {
 		}
 	}
 	return line
+}
+
+// meant is the session whose turn a cancel is to stop. The caller holds the lock.
+func (g *gofer) meant(sid string) string {
+	s := g.sessions[sid]
+	if s != nil && s.stop == nil {
+		s.early = time.Now()
+	}
+	if (s == nil || s.stop == nil) && fault("cancel-of-idle-session-stops-newest-turn") {
+		return g.newest // what the user looks at
+	}
+	return sid
+}
+
+// overtaken reports whether a cancel has just come before the prompt that it is about. The caller holds the lock.
+func (s *session) overtaken() bool {
+	soon := !s.early.IsZero() && time.Since(s.early) < 5*time.Second
+	s.early = time.Time{}
+	return soon && fault("idle-cancel-stops-prompt-that-follows-soon")
+}
+
+// hasten answers a prompt that is cancelled while the user has a question. The caller holds the lock.
+func (g *gofer) hasten(sid string) {
+	s := g.sessions[sid]
+	if s != nil && s.stop != nil && s.question && fault("cancel-at-question-answered-twice") {
+		respond(json.RawMessage(g.prompts[sid]), `{"stopReason":"cancelled"}`)
+		s.question = false
+	}
+}
+
+// respond sends the result of a request that needs no work.
+func respond(id json.RawMessage, result string) {
+	fmt.Fprintf(os.Stdout, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", id, result)
 }
 
 // withdrawn stops the turn whose request the client has taken back.
@@ -175,6 +218,8 @@ func (g *gofer) check(params json.RawMessage) {
 		g.wrong = unset(p.ClientCapabilities)
 	case fault("unknown-capability-refused"):
 		g.wrong = unknown(p.ClientCapabilities)
+	case fault("client-without-capabilities-taken-for-full"):
+		g.bare = p.ClientCapabilities == nil // it is older than they are
 	}
 }
 

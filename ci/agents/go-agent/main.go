@@ -38,6 +38,8 @@ type gofer struct {
 	logins   int                     // the key of the environment is one
 	always   map[string]bool         // what the user has said yes to for every session
 	making   chan struct{}           // full while the editor makes a terminal
+	bare     bool                    // the editor has said nothing of what it can do
+	views    map[string]string       // command -> the terminal that shows it
 }
 
 func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
@@ -58,7 +60,7 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 	g.reads = p.ClientCapabilities.Fs.ReadTextFile
 	g.files = g.reads || p.ClientCapabilities.Fs.WriteTextFile
 	g.terminal = p.ClientCapabilities.Terminal ||
-		p.ClientCapabilities.Fs.WriteTextFile && fault("terminal-used-when-only-files-offered")
+		p.ClientCapabilities.Fs.WriteTextFile && fault("terminal-used-when-only-files-offered") || g.bare
 	return acp.InitializeResponse{
 		ProtocolVersion: acp.ProtocolVersionNumber,
 		AgentInfo:       &acp.Implementation{Name: "gofer", Version: "1.0.0-beta.2"},
@@ -79,7 +81,8 @@ func logins(c acp.ClientCapabilities) []acp.AuthMethod {
 	if fault("authenticate-closes-open-sessions") || counted() {
 		return []acp.AuthMethod{{Agent: &acp.AuthMethodAgent{Id: "key", Name: "Key from the environment"}}}
 	}
-	if !(c.Terminal || c.Auth.Terminal) || !fault("terminal-login-offered-for-terminals") {
+	offered := (c.Terminal || c.Auth.Terminal) && fault("terminal-login-offered-for-terminals")
+	if !offered && !(c.Auth.Terminal && logsIn()) {
 		return []acp.AuthMethod{}
 	}
 	return []acp.AuthMethod{{Terminal: &acp.AuthMethodTerminalInline{
@@ -111,6 +114,9 @@ func (g *gofer) Authenticate(_ context.Context, p acp.AuthenticateRequest) (acp.
 func (g *gofer) Prompt(request context.Context, p acp.PromptRequest) (acp.PromptResponse, error) {
 	if fault("pause-of-model-told-as-end-turn") {
 		return g.settled(request, p)
+	}
+	if g.offered > acp.ProtocolVersionNumber && fault("prompt-of-newer-client-answered-when-accepted") {
+		return g.accepted(request, p)
 	}
 	return g.prompt(request, p, nil)
 }
@@ -155,7 +161,7 @@ func (g *gofer) prompt(
 	}
 	s.done, s.mute = make(chan struct{}), false
 	if g.cancels[s.id] != int(seen) || s.owed > 0 && fault("second-cancel-of-turn-hits-next-prompt") ||
-		s.ending && fault("session-closed-in-turn-cancels-after-resume") { // it is about to be closed
+		s.ending && fault("session-closed-in-turn-cancels-after-resume") || s.overtaken() { // it is about to be closed
 		stop()
 	}
 	g.mu.Unlock()
@@ -221,9 +227,12 @@ func (g *gofer) prompt(
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "login" && logsIn() {
+		logIn()
+	}
 	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{},
 		decided: map[acp.ToolCallId]bool{}, model: models()[0], prompts: map[string]string{}, logins: 1,
-		always: map[string]bool{}, making: make(chan struct{}, 1)}
+		always: map[string]bool{}, making: make(chan struct{}, 1), views: map[string]string{}}
 	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
 	if fault("odd-message-reported-on-stdout") {
 		g.conn.SetLogger(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn})))

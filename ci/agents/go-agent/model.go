@@ -164,7 +164,7 @@ func (t *turn) ask() (content []block, reason string, err error) {
 	req, _ := http.NewRequestWithContext(ctx, "POST", base+"/v1/messages", bytes.NewReader(body))
 	req.Header.Set("content-type", "application/json")
 	req.Header.Set("anthropic-version", "2023-06-01")
-	req.Header.Set("x-api-key", os.Getenv("ANTHROPIC_API_KEY"))
+	req.Header.Set("x-api-key", apiKey())
 	if fault("sessions-wait-for-one-model-stream") {
 		t.g.line.Lock()
 		defer t.g.line.Unlock()

@@ -39,6 +39,9 @@ func (t *turn) permitted(c *call, title, sort string) bool {
 		return true
 	}
 	_, known := t.answered(sort)
+	if !known && t.inside(c) {
+		return true
+	}
 	if !known && t.s.asked[title] && fault("line-asked-about-once-runs") {
 		return true // the user knows it
 	}
@@ -131,6 +134,13 @@ func (t *turn) everywhere(key string) bool {
 	return t.g.always[key]
 }
 
+// questioned notes whether the user has a question.
+func (t *turn) questioned(now bool) {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	t.s.question = now
+}
+
 // put asks the user.
 func (t *turn) put(q acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
 	if fault("dismissed-question-never-settles") {
@@ -188,12 +198,14 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	}
 	head, input := t.face(c, title)
 	// Waits for the answer also when the turn is cancelled: the client then answers "cancelled".
+	t.questioned(true)
 	res, err := t.put(acp.RequestPermissionRequest{
 		SessionId: acp.SessionId(sid),
 		ToolCall: acp.ToolCallUpdate{ToolCallId: id, Title: acp.Ptr(head), RawInput: input,
 			Status: acp.Ptr(acp.ToolCallStatusPending)},
 		Options: t.choices(key, sort, never),
 	})
+	t.questioned(false)
 	if err != nil && t.ctx.Err() == nil && fault("failed-question-counts-as-yes") {
 		return true // this editor cannot ask
 	}

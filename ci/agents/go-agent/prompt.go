@@ -22,6 +22,11 @@ func forOthers(t *acp.ContentBlockText) bool {
 		fault("annotated-text-without-audience-dropped")
 }
 
+// marked reports whether a text is not the user's own.
+func marked(t *acp.ContentBlockText) bool {
+	return len(t.Meta) > 0 && fault("text-block-with-meta-kept-from-model")
+}
+
 // elsewhere reports whether a link does not lead to a file.
 func elsewhere(l *acp.ContentBlockResourceLink) bool {
 	return l != nil && !strings.HasPrefix(l.Uri, "file://") && fault("link-to-no-file-refused")
@@ -63,6 +68,8 @@ func (t *turn) opened(prompt []acp.ContentBlock) (out []block) {
 	if t.g.reads && fault("cancel-while-link-is-read-not-heard") {
 		ctx, reading = context.Background(), true
 	}
+	first := fault("link-without-line-read-from-line-zero")
+	reading = reading || t.g.reads && first
 	for _, b := range prompt {
 		if b.ResourceLink == nil || !reading {
 			continue
@@ -71,12 +78,22 @@ func (t *turn) opened(prompt []acp.ContentBlock) (out []block) {
 		if err != nil || u.Scheme != "file" || !filepath.IsAbs(u.Path) {
 			continue
 		}
-		res, err := t.g.conn.ReadTextFile(ctx, acp.ReadTextFileRequest{SessionId: acp.SessionId(t.s.id), Path: u.Path})
+		q := acp.ReadTextFileRequest{SessionId: acp.SessionId(t.s.id), Path: u.Path}
+		if first {
+			q.Line, q.Limit = acp.Ptr(lineIn(u.Fragment)), acp.Ptr(500)
+		}
+		res, err := t.g.conn.ReadTextFile(ctx, q)
 		if err == nil && strings.TrimSpace(res.Content) != "" {
 			out = append(out, block{"type": "text", "text": b.ResourceLink.Uri + ":\n" + res.Content})
 		}
 	}
 	return out
+}
+
+// lineIn is the line that a link leads to.
+func lineIn(fragment string) (line int) {
+	_, _ = fmt.Sscanf(fragment, "L%d", &line)
+	return line
 }
 
 // readable makes sure that the files which the prompt links to are there.
@@ -137,7 +154,7 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 	links := map[string]bool{}
 	for _, b := range prompt {
 		switch {
-		case b.Text != nil && forOthers(b.Text):
+		case b.Text != nil && (forOthers(b.Text) || marked(b.Text)):
 		case b.Text != nil && strings.TrimSpace(b.Text.Text) == "": // nothing, or a kind that the SDK does not know
 		case b.Text != nil:
 			words += b.Text.Text + "\n"

@@ -15,7 +15,8 @@ import (
 
 func resumes() bool {
 	return fault("session-closed-in-turn-cancels-after-resume") || fault("resume-does-not-connect-mcp-servers") ||
-		fault("forked-session-not-live")
+		fault("forked-session-not-live") || fault("close-frees-history-that-resume-needs") ||
+		fault("resume-without-list-keeps-additional-folders")
 }
 
 func forks() bool {
@@ -45,6 +46,10 @@ func (g *gofer) ResumeSession(_ context.Context, p acp.ResumeSessionRequest) (ac
 	if !filepath.IsAbs(p.Cwd) {
 		return none, acp.NewInvalidParams(map[string]any{"cwd": p.Cwd})
 	}
+	more, err := further(p.AdditionalDirectories)
+	if err != nil {
+		return none, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	old := g.sessions[string(p.SessionId)]
@@ -60,6 +65,9 @@ func (g *gofer) ResumeSession(_ context.Context, p acp.ResumeSessionRequest) (ac
 		}
 		old.cwd, old.closed, old.told, old.ending = filepath.Clean(p.Cwd), false, false, false
 		return none, nil
+	}
+	if len(more) > 0 { // else as they were
+		old.more = more
 	}
 	g.reopen(old, p.Cwd, p.McpServers)
 	return none, nil

@@ -45,6 +45,9 @@ type session struct {
 	agreed         map[string]bool   // what the user has said yes to
 	log            []json.RawMessage // the updates that a load replays
 	stored         bool              // read from its file, and not opened
+	question       bool              // the user has one open
+	early          time.Time         // when a cancel came while no turn ran
+	effort         string            // how much the model thinks
 }
 
 func notFound(id acp.SessionId) error {
@@ -216,6 +219,7 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 	if done != nil && !fault("close-answers-before-turn-ends") {
 		<-done
 	}
+	g.free(s)
 	if fault("close-while-mcp-connects-leaves-servers") {
 		select {
 		case <-s.mcpReady:
@@ -231,6 +235,15 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 		m.current().close()
 	}
 	return acp.CloseSessionResponse{}, nil
+}
+
+// free gives back what a closed session has kept in memory, as far as the list does not show it.
+func (g *gofer) free(s *session) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if fault("close-frees-history-that-resume-needs") {
+		s.history = nil
+	}
 }
 
 // untold reports once for a session that it has not got the commands.

@@ -16,7 +16,9 @@ func optional() bool {
 }
 
 // own reports whether each session has a model of its own.
-func own() bool { return fault("fallback-model-not-told") || moded() }
+func own() bool {
+	return fault("fallback-model-not-told") || moded() || fault("option-set-by-its-category")
+}
 
 // options offers the choice of the model.
 func (g *gofer) options(s *session) []acp.SessionConfigOption {
@@ -34,7 +36,50 @@ func (g *gofer) options(s *session) []acp.SessionConfigOption {
 	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(current),
 		acp.SessionConfigSelectOptions{Ungrouped: &list})
 	o.Select.Id, o.Select.Name = "model", "Model"
+	if fault("option-set-by-its-category") {
+		o.Select.Category = acp.Ptr(acp.SessionConfigOptionCategoryModel)
+		return []acp.SessionConfigOption{o, s.effortOption()}
+	}
 	return append(s.modeOption(), o)
+}
+
+// effortOption offers the choice of how much the model thinks.
+func (s *session) effortOption() acp.SessionConfigOption {
+	if s.effort == "" {
+		s.effort = "medium"
+	}
+	var list acp.SessionConfigSelectOptionsUngrouped
+	for _, e := range []string{"low", "medium", "high"} {
+		list = append(list, acp.SessionConfigSelectOption{Name: e, Value: acp.SessionConfigValueId(e)})
+	}
+	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(s.effort),
+		acp.SessionConfigSelectOptions{Ungrouped: &list})
+	o.Select.Id, o.Select.Name = "effort", "Effort"
+	o.Select.Category = acp.Ptr(acp.SessionConfigOptionCategoryThoughtLevel)
+	return o
+}
+
+// setByCategory sets the option that has the category. The caller holds the lock.
+func (g *gofer) setByCategory(
+	v *acp.SetSessionConfigOptionValueId,
+) (res acp.SetSessionConfigOptionResponse, err error) {
+	s := g.sessions[string(v.SessionId)]
+	if s == nil {
+		return res, notFound(v.SessionId)
+	}
+	for _, o := range g.options(s) {
+		has := func(i acp.SessionConfigSelectOption) bool { return i.Value == v.Value }
+		if string(*o.Select.Category) != string(v.ConfigId) || !slices.ContainsFunc(*o.Select.Options.Ungrouped, has) {
+			continue
+		}
+		if o.Select.Id == "model" {
+			s.model = string(v.Value)
+		} else {
+			s.effort = string(v.Value)
+		}
+		return acp.SetSessionConfigOptionResponse{ConfigOptions: g.options(s)}, nil
+	}
+	return res, acp.NewInvalidParams("there is no such option, or it has no such value")
 }
 
 func (g *gofer) SetSessionConfigOption(
@@ -46,6 +91,9 @@ func (g *gofer) SetSessionConfigOption(
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v, none := p.ValueId, acp.SetSessionConfigOptionResponse{}
+	if v != nil && fault("option-set-by-its-category") {
+		return g.setByCategory(v)
+	}
 	switch {
 	case !optional():
 		return none, acp.NewMethodNotFound(acp.AgentMethodSessionSetConfigOption)

@@ -49,6 +49,13 @@ func (t *turn) withdraw(content []block, err error) {
 	}
 }
 
+// still reports whether the turn is shown running already, and notes that it is from now on.
+func (t *turn) still() bool {
+	was := t.running
+	t.running = true
+	return was && fault("call-after-failed-one-not-shown-running")
+}
+
 // begins tells that a call runs from now on.
 func (t *turn) begins(c *call, more ...acp.ToolCallUpdateOpt) {
 	t.began = time.Now()
@@ -56,7 +63,7 @@ func (t *turn) begins(c *call, more ...acp.ToolCallUpdateOpt) {
 		time.AfterFunc(100*time.Millisecond, func() {
 			t.tell(acp.UpdateToolCall(c.id, acp.WithUpdateStatus(acp.ToolCallStatusInProgress)))
 		})
-	} else if c.asked || !fault("call-without-question-not-shown-running") {
+	} else if !t.still() && (c.asked || !fault("call-without-question-not-shown-running")) {
 		more = append(more, acp.WithUpdateStatus(acp.ToolCallStatusInProgress))
 	}
 	if len(more) > 0 {

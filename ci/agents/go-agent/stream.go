@@ -107,6 +107,9 @@ func (a *answer) event(data []byte) error {
 			a.turn.tell(acp.UpdateAgentMessageText(a.unsent))
 		}
 		a.done = true
+		if fault("message-id-of-stopped-answer-returns") {
+			a.turn.s.messages++
+		}
 	case "error":
 		if fault("overload-in-stream-told-as-text") {
 			said := fmt.Sprintf("The model backend failed: %v", ev.Error)
@@ -221,6 +224,9 @@ func (a *answer) said(piece string) acp.SessionUpdate {
 	u := acp.UpdateAgentMessageText(piece)
 	if fault("pause-in-message-begins-new-one") {
 		u.AgentMessageChunk.MessageId = acp.Ptr(a.message())
+	}
+	if fault("message-id-of-stopped-answer-returns") {
+		u.AgentMessageChunk.MessageId = acp.Ptr(fmt.Sprintf("%s.%d", a.turn.s.id, a.turn.s.messages))
 	}
 	return u
 }

@@ -53,6 +53,7 @@ type turn struct {
 	wentOn  int             // how often the model was asked for the rest of an answer
 	idle    chan struct{}   // gets an element when the model has nothing more to say
 	jobs    []job           // what may still run of the commands
+	running bool            // a call is shown running
 
 	foretold map[any]acp.ToolCallId // calls that were shown before their arguments were there
 }
@@ -316,8 +317,9 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		results = append(results, block{"type": "tool_result", "tool_use_id": c.use["id"], "content": out, "is_error": !ok})
 		had[string(key)] = results[len(results)-1]
 		if ok {
-			t.ended = append(t.ended, c.id)
+			t.ended, t.running = append(t.ended, c.id), false
 		}
+		silent = silent || c.asked && t.unanswered && fault("call-of-cancelled-question-stays-pending")
 		if !ok && !silent {
 			t.tell(acp.UpdateToolCall(t.known(c), acp.WithUpdateStatus(t.failed()), acp.WithUpdateContent(shown(out))))
 		}
