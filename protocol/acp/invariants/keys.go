@@ -8,6 +8,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // rootKeys reports keys, methods and kinds of updates that the schema does not define. Extensions belong in _meta or
@@ -30,11 +31,25 @@ func rootKeys(w *watch) {
 		}
 		if bytes.Contains(ev.Raw, []byte(`"_meta"`)) {
 			w.Saw("meta")
+			w.trace(ev)
 		}
 		for _, p := range ev.problems {
 			w.key(ev, p, news.Touching(protocol, part(ev, p)))
 		}
 	}, agentMessages()...)
+}
+
+// traceparent matches a value of W3C Trace Context.
+var traceparent = lazy.Regexp(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$`)
+
+// trace checks the trace context in the message, because its key is reserved for that standard.
+func (w *watch) trace(ev *event) {
+	for _, holder := range []wire.Value{ev.params, ev.update, ev.result} {
+		if own := holder.Get("_meta").Get("traceparent"); own.Exists() {
+			w.judge("trace", !traceparent().MatchString(own.Str()), ev, ev.Method, nil,
+				"The traceparent in _meta is %s, not VERSION-TRACE-PARENT-FLAGS in hexadecimal digits.", clip(own.Text()))
+		}
+	}
 }
 
 // key reports the point that a schema problem breaks. draft is the entry of the schema news about the faulty part, or
