@@ -252,8 +252,7 @@ func (a *agent) permitted(method string) *rpcError {
 	}
 	switch method {
 	case "session/new", "session/load", "session/resume", "session/list", "session/delete", "session/fork":
-		first := a.options.Getenv(EnvAuth) == authMethod || a.habits.LoginFirst
-		if first && !a.authenticated {
+		if a.locked() {
 			return fault(codeAuthRequired, "authentication required")
 		}
 	}

@@ -36,6 +36,9 @@ type Hooks struct {
 	// Stop changes how a turn ends: the stop reason, or the error.
 	Stop func(session, reason string, err error) (string, error)
 
+	// LoggedIn changes how LogIn ends.
+	LoggedIn func(err error) error
+
 	// Mode changes the mode by which the agent decides whether a tool call needs permission.
 	Mode func(session, mode string) string
 	// Command may change a command that the agent is about to start itself.
@@ -69,7 +72,7 @@ type Hooks struct {
 type ClientCapabilities struct {
 	ReadTextFile, WriteTextFile, Terminal, BooleanOptions bool
 
-	ElicitForm, ElicitURL, Subagents, Notices, Compaction bool
+	ElicitForm, ElicitURL, Subagents, Notices, Compaction, TerminalLogin bool
 }
 
 // Message is a decoded JSON-RPC message. Its numbers are of type json.Number.

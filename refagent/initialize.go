@@ -3,7 +3,6 @@ package refagent
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strings"
 )
 
@@ -33,6 +32,10 @@ func (a *agent) initialize(r *request, params json.RawMessage) *rpcError {
 	for _, id := range a.logins() {
 		capabilities["auth"] = object{"logout": object{}}
 		methods = append(methods, object{"id": id, "name": "Reference login", "description": "Succeeds at once"})
+	}
+	if client.TerminalLogin && a.options.Getenv(EnvAuth) == terminalMethod {
+		methods = append(methods, object{"type": "terminal", "id": terminalMethod, "name": "Reference login by a key",
+			"args": []string{"--login"}})
 	}
 	a.conn.respond(r, object{"protocolVersion": version, "agentCapabilities": capabilities, "authMethods": methods,
 		"agentInfo": agentInfo()}, nil)
@@ -130,36 +133,6 @@ func clientCapabilities(raw json.RawMessage) ClientCapabilities {
 		Subagents:      has("subagents"),
 		Notices:        has("session", "notices"),
 		Compaction:     has("session", "compaction"),
+		TerminalLogin:  at("auth", "terminal") == true,
 	}
-}
-
-// authMethod is the id of the authentication method that EnvAuth enables.
-const authMethod = "agent"
-
-// logins returns the ids of the authentication methods that the agent offers.
-func (a *agent) logins() []string {
-	if len(a.habits.Logins) == 0 && a.options.Getenv(EnvAuth) == authMethod {
-		return []string{authMethod}
-	}
-	return a.habits.Logins
-}
-
-func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
-	var p struct{ MethodID string }
-	if err := decodeParams(params, &p); err != nil {
-		return err
-	}
-	if !slices.Contains(a.logins(), p.MethodID) {
-		return badParams("unknown authentication method %q", p.MethodID)
-	}
-	return a.logged(r, true)
-}
-
-// logged records and answers a login (in is true) or a logout (in is false).
-func (a *agent) logged(r *request, in bool) *rpcError {
-	a.mu.Lock()
-	a.authenticated = in
-	a.mu.Unlock()
-	a.conn.respond(r, nil, nil)
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/internal/process"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/transport"
@@ -32,10 +34,7 @@ func (r *run) Launch(ctx context.Context) error {
 		maps.Copy(env, s.setup.env)
 		maps.Copy(home, s.setup.home)
 	})
-	launch, err := r.engine.Profile.Launch(agents.Sandbox{
-		Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, LLM: r.model.URL(), Proxy: r.proxy(), Self: r.engine.Self,
-		Cwd: r.engine.Cwd, HostEnv: r.engine.Host, Env: env, Pass: r.engine.PassEnv,
-	})
+	launch, err := r.engine.Profile.Launch(r.sandbox(env))
 	if err != nil {
 		return err
 	}
@@ -59,6 +58,33 @@ func (r *run) Launch(ctx context.Context) error {
 	r.client.Connect(agent, launch.Env, r.box.Root, r.engine.Isolate)
 	r.change(func(s *state) { s.agent = agent })
 	return r.perturb(ctx, agent)
+}
+
+// sandbox returns the places of the agent's process. env has the variables that the script and the command line set.
+func (r *run) sandbox(env map[string]string) agents.Sandbox {
+	return agents.Sandbox{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, LLM: r.model.URL(), Proxy: r.proxy(),
+		Self: r.engine.Self, Cwd: r.engine.Cwd, HostEnv: r.engine.Host, Env: env, Pass: r.engine.PassEnv}
+}
+
+// Beside returns a command that runs the agent's program once more, with further arguments and variables, and a
+// function that kills the processes that the command leaves behind. If the agent is isolated or is no child process,
+// Beside returns a Skipped error.
+func (b *Branch) Beside(args []string, more map[string]string) (*exec.Cmd, func(), error) {
+	r, env := b.run, map[string]string{}
+	r.change(func(s *state) { maps.Copy(env, s.setup.env) })
+	maps.Copy(env, more)
+	launch, err := r.engine.Profile.Launch(r.sandbox(env))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case launch.Path == "" || launch.URL != "" || r.engine.Connect != nil || r.engine.Isolate:
+		return nil, nil, &Skipped{"the agent's program cannot be started in a terminal: it is isolated or no child process"}
+	}
+	c := r.engine.command(launch, r.box.Root)
+	cmd := exec.Command(c.Path, append(c.Args, args...)...)
+	mark := process.TerminalVariable(filepath.Base(r.box.Root) + "/beside")
+	cmd.Dir, cmd.Env = c.Dir, append(process.Attributed(c.Env, c.RunID, r.connection()), mark)
+	return cmd, func() { process.KillCarriers(mark) }, nil
 }
 
 // notePlaces logs the directories, files and variables that the agent gets when it starts.

@@ -32,6 +32,7 @@ type reference struct {
 	as                           string // the real agent to imitate: a name in this program, or a recording
 	liberties                    []string
 	listFaults, listHabits       bool
+	login                        bool // log in, and serve nobody
 }
 
 func refagentCommand(h *host) *cobra.Command {
@@ -67,6 +68,8 @@ func refagentCommand(h *host) *cobra.Command {
 	c.Flags().StringVar(&a.as, "as", "",
 		"imitate the name and behavior of a real agent, by the `NAME` of its profile or from a "+
 			"recording: "+strings.Join(obedient.Agents(), ", "))
+	c.Flags().BoolVar(&a.login, "login", false, "ask for a key in the terminal, as the login that the agent offers")
+	_ = c.Flags().MarkHidden("login") // the flag exists
 	completeWords(c, "fault", faultNames)
 	completeWords(c, "liberty", libertyNames)
 	return c
@@ -115,7 +118,13 @@ func (h *host) referenceAgent(c *cobra.Command, a reference) error {
 		return refagent.Run(ctx, one)
 	}
 	var err error
-	if a.listen != "" {
+	if a.login {
+		o.In, o.Out = h.in, h.out
+		if broken {
+			o.Hooks = f.Hooks()
+		}
+		err = refagent.LogIn(o)
+	} else if a.listen != "" {
 		err = netagent.Serve(c.Context(), netagent.Options{Listen: a.listen, Out: h.out, Log: h.err, Agent: serve, Ways: ways,
 			Tokens: strings.FieldsFunc(getenv(envTokens), func(r rune) bool { return r == ',' })})
 	} else {

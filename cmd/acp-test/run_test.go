@@ -139,6 +139,23 @@ var _ = Describe("run", func() {
 				`agent); choose one`))
 		})
 
+		It("logs in in a terminal, as a line says", func() {
+			login := func(lines string) ended {
+				p.write("login.txtar", "client auth.terminal=true\n"+lines)
+				return p.run("run", "login.txtar", "--env", "ACP_TEST_REFAGENT_LOGIN=terminal", "--", program, "refagent")
+			}
+			const locked = "request session/new '{\"cwd\": \"$WORK\", \"mcpServers\": []}' as N\n" +
+				"await response N code=-32000\n"
+			got := login(locked + "login typed\nsession new a\n")
+			Expect(got.code).To(Equal(0), got.out)
+			got = login(locked + "check a\nlogin ''\n")
+			Expect(got.out).To(ContainSubstring(`expected the login to end with status 0, got exit status 2; it printed "Key: `))
+			Expect(got.code).To(Equal(1))
+			p.write("login.txtar", "login abort\n")
+			got = p.run("run", "login.txtar")
+			Expect(got.out).To(ContainSubstring("the agent offers no login in a terminal"))
+		})
+
 		It("finds the model and a key in what --env says", func() {
 			got := p.run("run", "s.txtar", "--profile", "none", "--env", "MINE=$LLM/v1 $KEY $OTHER", "--", "sh", "-c",
 				"echo $MINE >&2; exec "+program+" refagent")

@@ -77,6 +77,7 @@ func inACP() map[string]func() hooks {
 		"load-elsewhere-hangs":           loadOnlyThere,
 		"server-tools-in-part":           always(hooks{Offer: offersRest}),
 		"server-tools-in-first-turn":     offersOnce,
+		"aborted-login-succeeds":         always(hooks{LoggedIn: func(error) error { return nil }}),
 		"server-tools-not-asked-for":     always(hooks{Unlisted: true}),
 		"server-events-as-http":          always(hooks{Reach: func(string) string { return "http" }}),
 		"server-called-twice":            always(hooks{Serve: servesTwice}),

@@ -74,7 +74,8 @@ func barred(t *transcript.Transcript) string {
 	var offered []string
 	for e := range t.All() {
 		switch {
-		case e.Source == transcript.Editor && e.Kind == transcript.Request && logsIn(e.Method):
+		case e.Source == transcript.Editor && e.Kind == transcript.Request && logsIn(e.Method),
+			e.Kind == transcript.Act && strings.HasPrefix(e.JSON().Get("text").Str(), "login "):
 			return ""
 		case e.Source != transcript.Agent || e.Kind != transcript.Response:
 		case e.Method == "initialize":

@@ -71,6 +71,7 @@ func commands(table string) []*scenarios.Command {
 		"elicit": compileElicit,
 		"mcp":    compileMCP, "canary": compileCanary, "same-history": compileSameHistory, "child": compileChild,
 		"initialize": compileInitialize, "authenticate": compileCall("authenticate", "methodId"),
+		"login":  compileLogin,
 		"logout": compileCall("logout", ""), "session": compileSession, "prompt": compilePrompt, "cancel": compileCancel,
 		"cancel-request": compileCancelRequest, "answer": compileAnswer, "notify": compileRaw(false),
 		"send-again": compileSendAgain, "request": compileRaw(true),

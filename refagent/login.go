@@ -1,0 +1,81 @@
+package refagent
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// The ids of the authentication methods that EnvAuth enables.
+const (
+	authMethod     = "agent"
+	terminalMethod = "terminal"
+)
+
+// LogIn asks for a key on o.Out, reads it from o.In, and stores it in the state directory. Without a key it returns an
+// error.
+func LogIn(o Options) error {
+	fmt.Fprint(o.Out, "Key: ")
+	key, err := bufio.NewReader(o.In).ReadString('\n')
+	if key = strings.TrimSpace(key); key != "" {
+		dir := cmp.Or(o.StateDir, defaultStateDir(o.Getenv))
+		if err = os.MkdirAll(dir, 0o700); err == nil {
+			err = os.WriteFile(filepath.Join(dir, keyFile), []byte(key), 0o600)
+		}
+	} else {
+		err = errors.New("logging in: no key was given")
+	}
+	if o.Hooks.LoggedIn != nil {
+		err = o.Hooks.LoggedIn(err)
+	}
+	return err
+}
+
+// keyFile is the name of the file in the state directory that has the key.
+const keyFile = "key"
+
+// locked reports whether sessions are refused because no login took place. The caller holds a.mu.
+func (a *agent) locked() bool {
+	switch how := a.options.Getenv(EnvAuth); {
+	case how == authMethod, a.habits.LoginFirst:
+		return !a.authenticated
+	case how == terminalMethod:
+		_, err := os.Stat(filepath.Join(filepath.Dir(a.store.dir), keyFile))
+		return err != nil
+	}
+	return false
+}
+
+// logins returns the ids of the authentication methods that the agent offers.
+func (a *agent) logins() []string {
+	if len(a.habits.Logins) == 0 && a.options.Getenv(EnvAuth) == authMethod {
+		return []string{authMethod}
+	}
+	return a.habits.Logins
+}
+
+func (a *agent) authenticate(r *request, params json.RawMessage) *rpcError {
+	var p struct{ MethodID string }
+	if err := decodeParams(params, &p); err != nil {
+		return err
+	}
+	if !slices.Contains(a.logins(), p.MethodID) {
+		return badParams("unknown authentication method %q", p.MethodID)
+	}
+	return a.logged(r, true)
+}
+
+// logged records and answers a login (in is true) or a logout (in is false).
+func (a *agent) logged(r *request, in bool) *rpcError {
+	a.mu.Lock()
+	a.authenticated = in
+	a.mu.Unlock()
+	a.conn.respond(r, nil, nil)
+	return nil
+}
