@@ -14,7 +14,8 @@ import (
 
 // The ids of the authentication methods that EnvAuth enables.
 const (
-	authMethod     = "agent"
+	agentMethod    = "agent"
+	keyMethod      = "key"
 	terminalMethod = "terminal"
 )
 
@@ -43,7 +44,7 @@ const keyFile = "key"
 // locked reports whether sessions are refused because no login took place. The caller holds a.mu.
 func (a *agent) locked() bool {
 	switch how := a.options.Getenv(EnvAuth); {
-	case how == authMethod, a.habits.LoginFirst:
+	case how == agentMethod, how == keyMethod, a.habits.LoginFirst:
 		return !a.authenticated
 	case how == terminalMethod:
 		_, err := os.Stat(filepath.Join(filepath.Dir(a.store.dir), keyFile))
@@ -54,8 +55,9 @@ func (a *agent) locked() bool {
 
 // logins returns the ids of the authentication methods that the agent offers.
 func (a *agent) logins() []string {
-	if len(a.habits.Logins) == 0 && a.options.Getenv(EnvAuth) == authMethod {
-		return []string{authMethod}
+	how := a.options.Getenv(EnvAuth)
+	if len(a.habits.Logins) == 0 && (how == agentMethod || how == keyMethod) {
+		return []string{how}
 	}
 	return a.habits.Logins
 }

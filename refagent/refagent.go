@@ -29,7 +29,7 @@ const (
 	EnvModel = "OPENAI_MODEL"
 	// EnvState is the state directory; see Options.StateDir.
 	EnvState = "ACP_TEST_REFAGENT_STATE"
-	// EnvAuth set to "agent" makes the agent advertise logout and one authentication method with that id.
+	// EnvAuth set to "agent" or "key" makes the agent advertise logout and one authentication method with that id.
 	// session/new, load, resume, list and delete then fail with -32000 until authenticate succeeds. Set to "terminal",
 	// it makes the agent advertise a login in a terminal, and these requests fail until LogIn has stored a key.
 	EnvAuth = "ACP_TEST_REFAGENT_LOGIN"
