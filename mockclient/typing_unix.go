@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 
@@ -15,63 +16,76 @@ import (
 	"github.com/acp-test/acp-test/internal/process"
 )
 
-// mostPrinted is the maximum number of bytes that TypeInto returns.
-const mostPrinted = 16 << 10
+const (
+	mostPrinted = 16 << 10        // maximum number of bytes that TypeInto returns
+	settled     = time.Second     // a command that has been quiet for so long waits for input
+	silence     = 5 * time.Second // the same before its first output
+)
 
-// TypeInto runs a command in a terminal of 24 rows and 80 columns. It types the first text when the command has printed
-// something, or after two seconds. Each second after that, it types the next text, and at last the last one again. It
-// returns the first 16 KiB of the output, and the error of cmd.Wait. If ctx ends first, TypeInto kills the command's
-// process group and returns the cause.
-func TypeInto(ctx context.Context, cmd *exec.Cmd, texts ...string) (printed string, err error) {
+// TypeInto runs a command in a terminal of 24 rows and 500 columns and types texts into it. It types the first one when
+// the command has been quiet for a second after its first output, or has printed nothing for five seconds. The others
+// follow, one each second. If ctx ends before the command does, TypeInto kills the command's process group. end is
+// called when the command has ended, and must kill the processes that the command left behind. TypeInto returns the
+// first 16 KiB of the output, the number of texts that it typed, and the error of cmd.Wait or the cause of ctx.
+func TypeInto(ctx context.Context, cmd *exec.Cmd, end func(), texts ...string) (printed string, typed int, err error) {
 	var screen *os.File
 	if err := process.StartChild(cmd, func() (err error) {
-		screen, err = pty.StartWithAttrs(cmd, &pty.Winsize{Rows: 24, Cols: 80},
+		screen, err = pty.StartWithAttrs(cmd, &pty.Winsize{Rows: 24, Cols: 500},
 			&syscall.SysProcAttr{Setsid: true, Setctty: true})
 		return err
 	}); err != nil {
-		return "", err
+		return "", 0, err
 	}
 	defer process.EndChild(cmd)
-	stop := context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-	defer stop()
-	began, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		select {
-		case <-began:
-		case <-time.After(2 * time.Second):
-		case <-ended:
-		}
-		for i := 0; ; i++ {
-			_, _ = screen.WriteString(texts[min(i, len(texts)-1)]) // the command may have ended
-			select {
-			case <-time.After(time.Second):
-			case <-ended:
-				return
-			}
-		}
-	}()
-	read := make(chan struct{})
+	kill := func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	stop := context.AfterFunc(ctx, kill)
+	var mu sync.Mutex // guards out
 	var out bytes.Buffer
+	news, ended, read, wrote := make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(read)
 		buf := make([]byte, 4096)
 		for n, err := screen.Read(buf); err == nil; n, err = screen.Read(buf) {
-			if out.Len() == 0 {
-				close(began)
-			}
+			mu.Lock()
 			out.Write(buf[:min(n, mostPrinted-out.Len())])
+			mu.Unlock()
+			select {
+			case news <- struct{}{}:
+			default:
+			}
+		}
+	}()
+	go func() {
+		defer close(wrote)
+		for wait := time.After(silence); typed < len(texts); {
+			select {
+			case <-ended:
+				return
+			case <-news:
+				if typed == 0 {
+					wait = time.After(settled)
+				}
+			case <-wait:
+				_, _ = screen.WriteString(texts[typed]) // the command may have ended
+				typed++
+				wait = time.After(settled)
+			}
 		}
 	}()
 	err = cmd.Wait()
-	close(ended)
-	select { // remaining processes may keep the terminal open
-	case <-read:
-	case <-time.After(200 * time.Millisecond):
-	}
-	screen.Close()
-	<-read
-	if ctx.Err() != nil {
+	if !stop() {
 		err = context.Cause(ctx)
 	}
-	return out.String(), err
+	close(ended)
+	kill()
+	end()
+	<-wrote
+	select {
+	case <-read:
+	case <-time.After(time.Second): // a process that was not found keeps the terminal open
+	}
+	screen.Close()
+	mu.Lock()
+	defer mu.Unlock()
+	return out.String(), typed, err
 }

@@ -7,6 +7,6 @@ import (
 )
 
 // TypeInto returns an error, because real terminals are not supported on Windows.
-func TypeInto(context.Context, *exec.Cmd, ...string) (string, error) {
-	return "", errors.ErrUnsupported
+func TypeInto(context.Context, *exec.Cmd, func(), ...string) (string, int, error) {
+	return "", 0, errors.ErrUnsupported
 }

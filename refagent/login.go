@@ -46,7 +46,7 @@ func (a *agent) locked() bool {
 	switch how := a.options.Getenv(EnvAuth); {
 	case how == agentMethod, how == keyMethod, a.habits.LoginFirst:
 		return !a.authenticated
-	case how == terminalMethod:
+	case how == terminalMethod && a.client.TerminalLogin:
 		_, err := os.Stat(filepath.Join(filepath.Dir(a.store.dir), keyFile))
 		return err != nil
 	}

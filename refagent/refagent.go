@@ -30,8 +30,9 @@ const (
 	// EnvState is the state directory; see Options.StateDir.
 	EnvState = "ACP_TEST_REFAGENT_STATE"
 	// EnvAuth set to "agent" or "key" makes the agent advertise logout and one authentication method with that id.
-	// session/new, load, resume, list and delete then fail with -32000 until authenticate succeeds. Set to "terminal",
-	// it makes the agent advertise a login in a terminal, and these requests fail until LogIn has stored a key.
+	// session/new, load, resume, fork, list and delete then fail with -32000 until authenticate succeeds. With
+	// "terminal", an editor that can run a login in a terminal is offered one, and these requests fail until LogIn has
+	// stored a key.
 	EnvAuth = "ACP_TEST_REFAGENT_LOGIN"
 	// EnvFork, if set to "yes", makes the agent advertise session/fork, which is an unstable part of the protocol.
 	EnvFork = "ACP_TEST_REFAGENT_FORK"

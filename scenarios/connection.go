@@ -60,30 +60,32 @@ func (r *run) Launch(ctx context.Context) error {
 	return r.perturb(ctx, agent)
 }
 
-// sandbox returns the places of the agent's process. env has the variables that the script and the command line set.
+// sandbox returns the directories, addresses and variables with which the agent is started. env has the variables that
+// the script and the command line set.
 func (r *run) sandbox(env map[string]string) agents.Sandbox {
 	return agents.Sandbox{Work: r.box.Work, Home: r.box.Home, Temp: r.box.Temp, LLM: r.model.URL(), Proxy: r.proxy(),
 		Self: r.engine.Self, Cwd: r.engine.Cwd, HostEnv: r.engine.Host, Env: env, Pass: r.engine.PassEnv}
 }
 
-// Beside returns a command that runs the agent's program once more, with further arguments and variables, and a
+// SecondCommand returns a command that runs the agent's program once more, with further arguments and variables, and a
 // function that kills the processes that the command leaves behind. If the agent is isolated or is no child process,
-// Beside returns a Skipped error.
-func (b *Branch) Beside(args []string, more map[string]string) (*exec.Cmd, func(), error) {
+// SecondCommand returns a Skipped error.
+func (b *Branch) SecondCommand(args, vars []string) (*exec.Cmd, func(), error) {
 	r, env := b.run, map[string]string{}
 	r.change(func(s *state) { maps.Copy(env, s.setup.env) })
-	maps.Copy(env, more)
 	launch, err := r.engine.Profile.Launch(r.sandbox(env))
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case launch.Path == "" || launch.URL != "" || r.engine.Connect != nil || r.engine.Isolate:
-		return nil, nil, &Skipped{"the agent's program cannot be started in a terminal: it is isolated or no child process"}
+	case r.engine.Isolate:
+		return nil, nil, &Skipped{"the agent is isolated, and a second process of it would not be"}
+	case launch.Path == "" || launch.URL != "" || r.engine.Connect != nil || r.engine.share != nil:
+		return nil, nil, &Skipped{"the agent is no child process, so no second process of it can be started"}
 	}
 	c := r.engine.command(launch, r.box.Root)
 	cmd := exec.Command(c.Path, append(c.Args, args...)...)
-	mark := process.TerminalVariable(filepath.Base(r.box.Root) + "/beside")
-	cmd.Dir, cmd.Env = c.Dir, append(process.Attributed(c.Env, c.RunID, r.connection()), mark)
+	mark := process.TerminalVariable(filepath.Base(r.box.Root) + "/second")
+	cmd.Dir, cmd.Env = c.Dir, append(append(process.Attributed(c.Env, c.RunID, r.connection()), vars...), mark)
 	return cmd, func() { process.KillCarriers(mark) }, nil
 }
 

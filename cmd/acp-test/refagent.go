@@ -32,7 +32,7 @@ type reference struct {
 	as                           string // the real agent to imitate: a name in this program, or a recording
 	liberties                    []string
 	listFaults, listHabits       bool
-	login                        bool // log in, and serve nobody
+	login                        bool // store a key and exit
 }
 
 func refagentCommand(h *host) *cobra.Command {
@@ -68,7 +68,7 @@ func refagentCommand(h *host) *cobra.Command {
 	c.Flags().StringVar(&a.as, "as", "",
 		"imitate the name and behavior of a real agent, by the `NAME` of its profile or from a "+
 			"recording: "+strings.Join(obedient.Agents(), ", "))
-	c.Flags().BoolVar(&a.login, "login", false, "ask for a key in the terminal, as the login that the agent offers")
+	c.Flags().BoolVar(&a.login, "login", false, "read a key from the terminal and store it, then exit: the login that the agent offers")
 	_ = c.Flags().MarkHidden("login") // the flag exists
 	completeWords(c, "fault", faultNames)
 	completeWords(c, "liberty", libertyNames)

@@ -139,7 +139,7 @@ var _ = Describe("run", func() {
 				`agent); choose one`))
 		})
 
-		It("logs in in a terminal, as a line says", func() {
+		It("runs a login in a terminal", func() {
 			login := func(lines string) ended {
 				p.write("login.txtar", "client auth.terminal=true\n"+lines)
 				return p.run("run", "login.txtar", "--env", "ACP_TEST_REFAGENT_LOGIN=terminal", "--", program, "refagent")

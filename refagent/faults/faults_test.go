@@ -62,8 +62,9 @@ var stuck = regexp.MustCompile(`== stuck.*`)
 
 // elsewhere are the faults that only show where an MCP server starts or fails in a call, in
 // the agent's processes, where a session is forked or opened in an odd way, where all that a
-// list offers is set, where a page is fetched, or where a command leaves something running or
-// writes to its error output.
+// list offers is set, where a page is fetched, where a command leaves something running or
+// writes to its error output, where the user logs in in a terminal, or where initialize has no
+// capabilities.
 var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "starting-servers-deafen",
 	"starting-servers-fail-prompt", "session-memory-kept", "session-descriptors-kept", "session-process-kept",
 	"second-process-dies", "fork-is-its-source", "fork-without-history", "fork-ends-its-source",
@@ -73,7 +74,7 @@ var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "s
 	"missing-folder-hangs", "load-elsewhere-hangs", "deleted-load-hangs", "close-behind-load-hangs",
 	"close-lost-while-reading",
 	"taken-back-new-blocks", "second-command-outlives-cancel",
-	"last-value-refused", "mode-back-on-load",
+	"last-value-refused", "mode-back-on-load", "aborted-login-succeeds", "left-out-capabilities-taken-for-full",
 	"server-tools-in-part", "server-tools-in-first-turn", "server-tools-not-asked-for", "server-called-twice",
 	"server-call-not-made", "server-gives-former-result", "server-not-told-of-cancel", "server-events-as-http"}
 

@@ -33,7 +33,7 @@ var probed = map[string]object{
 var shown = map[string]string{"write_file": "write.txt", "edit_file": "edit.txt", "run_shell": "calibrated",
 	"delete_file": "delete.txt", "move_file": "move.txt", "mcp": "canary"}
 
-// results has, by tool, a text that no prompt and no argument of a call contains, only the result.
+// results has, by tool, a text that the result of the call contains, but no prompt and no argument.
 var results = map[string]string{"read_file": "read in calibration", "list_folder": "listed.txt"}
 
 // probes has the calibration turns that are the same for all agents. The turn "text" shows what a session offers, how

@@ -58,16 +58,21 @@ func agents() map[string]*grammar.Ability {
 		"unasked": unasked}
 }
 
-// A tool works whose result the model gets, also if the editor sees no call.
+// A tool counts as working if the model gets its result, even if the editor sees no call.
 func TestCallsThatTheEditorDoesNotSee(t *testing.T) {
-	for told, works := range map[string]bool{"listed.txt read.txt": true, "delete.txt": false} {
+	for told, works := range map[[2]string]bool{
+		{"list it", "listed.txt read.txt"}: true, {"list it", "delete.txt"}: false,
+		{"the folder has listed.txt", "the folder has listed.txt"}: false,
+	} {
 		log, err := transcript.New(transcript.Header{}, transcript.Options{Classifier: acp.V1().Classifier})
 		if err != nil {
 			t.Fatal(err)
 		}
 		log.AppendFrame(0, transcript.Editor, []byte(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":`+
 			`{"sessionId":"s","prompt":[{"type":"text","text":"list_folder"}]}}`), 0)
-		log.Event(0, transcript.Model, transcript.ModelRequest, "s", map[string]string{"result": told})
+		for _, text := range told {
+			log.Event(0, transcript.Model, transcript.ModelRequest, "s", map[string]string{"text": text})
+		}
 		log.AppendFrame(0, transcript.Agent, []byte(`{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}`), 0)
 		a := grammar.Learn(map[string]*transcript.Transcript{"tools": log})
 		if got := a.Tools["list_folder"].Works; got != works {

@@ -279,7 +279,7 @@ func (p *asked) tool() (t Tool) {
 	}
 	slices.Sort(t.Choices)
 	t.Choices = slices.Compact(t.Choices)
-	t.Works = t.worked(p, status) || status == "" && p.tellsResult()
+	t.Works = t.worked(p, status)
 	return t
 }
 
@@ -294,13 +294,15 @@ func (t *Tool) updated(e transcript.Entry) {
 	}
 }
 
-// tellsResult reports whether a model request of the turn has the result of the call. It shows that a call succeeded
-// that the agent hides from the editor.
+// tellsResult reports whether the result of the call is new in a model request of the turn. It recognizes a successful
+// call that the agent does not show to the editor.
 func (p *asked) tellsResult() bool {
-	result := results[p.text]
-	return result != "" && slices.ContainsFunc(p.entries, func(e transcript.Entry) bool {
-		return e.Kind == transcript.ModelRequest && bytes.Contains(e.Raw, []byte(result))
-	})
+	requests := lists.Where(p.entries, func(e transcript.Entry) bool { return e.Kind == transcript.ModelRequest })
+	if results[p.text] == "" || len(requests) < 2 {
+		return false
+	}
+	tells := func(e transcript.Entry) bool { return bytes.Contains(e.Raw, []byte(results[p.text])) }
+	return !tells(requests[0]) && slices.ContainsFunc(requests, tells)
 }
 
 // worked reports whether a tool call succeeded. Calibration cannot give all tools what they need, so for some tools
@@ -316,5 +318,5 @@ func (t *Tool) worked(p *asked, status string) bool {
 	case "ask_user":
 		return status == "completed" || slices.Contains(t.Requests, "elicitation/create")
 	}
-	return status == "completed"
+	return status == "completed" || status == "" && p.tellsResult()
 }

@@ -42,12 +42,12 @@ func rootKeys(w *watch) {
 // traceparent matches a value of W3C Trace Context.
 var traceparent = lazy.Regexp(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?$`)
 
-// trace checks the trace context in the message, because its key is reserved for that standard.
+// trace checks the format of traceparent in the message's _meta, which is reserved for W3C Trace Context.
 func (w *watch) trace(ev *event) {
 	for _, holder := range []wire.Value{ev.params, ev.update, ev.result} {
 		if own := holder.Get("_meta").Get("traceparent"); own.Exists() {
 			w.judge("trace", !traceparent().MatchString(own.Str()), ev, ev.Method, nil,
-				"The traceparent in _meta is %s, not VERSION-TRACE-PARENT-FLAGS in hexadecimal digits.", clip(own.Text()))
+				"The traceparent in _meta is %s, not VERSION-TRACEID-PARENTID-FLAGS in lowercase hexadecimal digits.", clip(own.Text()))
 		}
 	}
 }

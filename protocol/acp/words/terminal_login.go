@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/mockclient"
@@ -13,11 +14,11 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// aborting are the keys that break a login off: the end of the input, and then an interrupt.
-var aborting = []string{"\x04", "\x03"}
+// aborting are the keys that abort a login: the end of the input, and then interrupts.
+var aborting = []string{"\x04", "\x03", "\x03", "\x03"}
 
-// compileLogin compiles a line that performs the login of an auth method of type terminal. A login that the user
-// breaks off must fail, and each other login must succeed.
+// compileLogin compiles a line that runs the agent's login in a terminal. An aborted login must fail, and any other
+// must succeed.
 func compileLogin(l *scenarios.Line) scenarios.Step {
 	l.Need(0, "abort, or the text to type")
 	l.AtMost(1)
@@ -33,34 +34,41 @@ func compileLogin(l *scenarios.Line) scenarios.Step {
 		if err != nil {
 			return err
 		}
-		defer end()
 		b.Did(l)
-		aborts, keys := text == "abort", []string{text + "\r", ""}
+		aborts, keys := text == "abort", []string{text + "\r"}
 		if aborts {
 			keys = aborting
 		}
 		wait, cancel := b.StepTimeout(ctx, 0)
 		defer cancel()
-		printed, err := mockclient.TypeInto(wait, cmd, keys...)
+		printed, typed, err := mockclient.TypeInto(wait, cmd, end, keys...)
+		if !aborts && text != "" {
+			printed = strings.ReplaceAll(printed, text, "[what was typed]") // the terminal shows it
+		}
+		printed = fmt.Sprintf("; it printed %q", transcript.Clip(printed, 500))
+		missed := func(expected, observed string) error {
+			f := b.Failure(l, transcript.Outcome{})
+			f.Expected, f.Observed = []string{expected}, observed+printed
+			return &scenarios.Miss{Failure: f, Effect: true, Soft: aborts}
+		}
 		_, exited := errors.AsType[*exec.ExitError](err)
 		switch {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case errors.Is(err, errors.ErrUnsupported):
+			return &scenarios.Skipped{Reason: "acp-test runs logins in terminals only on Unix"}
 		case wait.Err() != nil && aborts:
-			return &scenarios.Skipped{Reason: "the login in the terminal ends neither with ^D nor with ^C"}
+			return &scenarios.Skipped{Reason: "the login in the terminal ends neither after ^D nor after ^C" + printed}
 		case err != nil && wait.Err() == nil && !exited:
 			return l.Fault(fmt.Errorf("running the login in a terminal: %w", err))
-		case aborts == (err != nil):
-			return nil
+		case typed == 0 && aborts:
+			return &scenarios.Skipped{Reason: "the login in the terminal ended by itself, before it was aborted" + printed}
+		case aborts && err == nil:
+			return missed("a status other than 0, because the login was aborted", "status 0")
+		case !aborts && err != nil:
+			return missed("the login to end with status 0", err.Error())
 		}
-		f := b.Failure(l, transcript.Outcome{})
-		f.Expected = []string{"the login to end with status 0"}
-		f.Observed = fmt.Sprintf("%v", err)
-		if aborts {
-			f.Expected, f.Observed = []string{"another status than 0, because the user broke the login off"}, "status 0"
-		}
-		f.Observed += fmt.Sprintf("; it printed %q", transcript.Clip(printed, 500))
-		return &scenarios.Miss{Failure: f, Effect: true, Soft: true}
+		return nil
 	}
 }
 
@@ -74,11 +82,11 @@ func terminalLogin(b *scenarios.Branch) (cmd *exec.Cmd, end func(), err error) {
 		if !m.Get("type").Is("terminal") {
 			continue
 		}
-		env := map[string]string{"TERM": "xterm"}
+		env := []string{"TERM=xterm"}
 		for name, value := range m.Get("env").Members() {
-			env[name] = value.Str()
+			env = append(env, name+"="+value.Str())
 		}
-		return b.Beside(lists.Collect(m.Get("args").Items(), wire.Value.Str), env)
+		return b.SecondCommand(lists.Collect(m.Get("args").Items(), wire.Value.Str), env)
 	}
 	return nil, nil, &scenarios.Skipped{Reason: "the agent offers no login in a terminal"}
 }
