@@ -68,7 +68,8 @@ func refagentCommand(h *host) *cobra.Command {
 	c.Flags().StringVar(&a.as, "as", "",
 		"imitate the name and behavior of a real agent, by the `NAME` of its profile or from a "+
 			"recording: "+strings.Join(obedient.Agents(), ", "))
-	c.Flags().BoolVar(&a.login, "login", false, "read a key from the terminal and store it, then exit: the login that the agent offers")
+	c.Flags().BoolVar(&a.login, "login", false,
+		"read a key from the terminal and store it, then exit: the login that the agent offers")
 	_ = c.Flags().MarkHidden("login") // the flag exists
 	completeWords(c, "fault", faultNames)
 	completeWords(c, "liberty", libertyNames)

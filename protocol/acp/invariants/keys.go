@@ -47,7 +47,8 @@ func (w *watch) trace(ev *event) {
 	for _, holder := range []wire.Value{ev.params, ev.update, ev.result} {
 		if own := holder.Get("_meta").Get("traceparent"); own.Exists() {
 			w.judge("trace", !traceparent().MatchString(own.Str()), ev, ev.Method, nil,
-				"The traceparent in _meta is %s, not VERSION-TRACEID-PARENTID-FLAGS in lowercase hexadecimal digits.", clip(own.Text()))
+				"The traceparent in _meta is %s, not VERSION-TRACEID-PARENTID-FLAGS in lowercase hexadecimal digits.",
+				clip(own.Text()))
 		}
 	}
 }
