@@ -23,14 +23,13 @@ const (
 // error.
 func LogIn(o Options) error {
 	fmt.Fprint(o.Out, "Key: ")
-	key, err := bufio.NewReader(o.In).ReadString('\n')
+	key, _ := bufio.NewReader(o.In).ReadString('\n') // the last line may have no end
+	err := errors.New("logging in: no key was given")
 	if key = strings.TrimSpace(key); key != "" {
 		dir := cmp.Or(o.StateDir, defaultStateDir(o.Getenv))
 		if err = os.MkdirAll(dir, 0o700); err == nil {
 			err = os.WriteFile(filepath.Join(dir, keyFile), []byte(key), 0o600)
 		}
-	} else {
-		err = errors.New("logging in: no key was given")
 	}
 	if o.Hooks.LoggedIn != nil {
 		err = o.Hooks.LoggedIn(err)
