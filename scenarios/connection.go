@@ -67,10 +67,10 @@ func (r *run) sandbox(env map[string]string) agents.Sandbox {
 		Self: r.engine.Self, Cwd: r.engine.Cwd, HostEnv: r.engine.Host, Env: env, Pass: r.engine.PassEnv}
 }
 
-// SecondCommand returns a command that runs the agent's program once more, with further arguments and variables, and a
+// AgentCommand returns a command that runs the agent's program once more, with further arguments and variables, and a
 // function that kills the processes that the command leaves behind. If the agent is isolated or is no child process,
-// SecondCommand returns a Skipped error.
-func (b *Branch) SecondCommand(args, vars []string) (*exec.Cmd, func(), error) {
+// AgentCommand returns a Skipped error.
+func (b *Branch) AgentCommand(args, vars []string) (*exec.Cmd, func(), error) {
 	r, env := b.run, map[string]string{}
 	r.change(func(s *state) { maps.Copy(env, s.setup.env) })
 	launch, err := r.engine.Profile.Launch(r.sandbox(env))
@@ -78,9 +78,9 @@ func (b *Branch) SecondCommand(args, vars []string) (*exec.Cmd, func(), error) {
 	case err != nil:
 		return nil, nil, err
 	case r.engine.Isolate:
-		return nil, nil, &Skipped{"the agent is isolated, and a second process of it would not be"}
+		return nil, nil, &Skipped{"the agent is isolated, and its login would not be"}
 	case launch.Path == "" || launch.URL != "" || r.engine.Connect != nil || r.engine.share != nil:
-		return nil, nil, &Skipped{"the agent is no child process, so no second process of it can be started"}
+		return nil, nil, &Skipped{"the agent is no child process, so its login cannot be started"}
 	}
 	c := r.engine.command(launch, r.box.Root)
 	cmd := exec.Command(c.Path, append(c.Args, args...)...)

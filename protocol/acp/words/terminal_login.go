@@ -86,7 +86,7 @@ func terminalLogin(b *scenarios.Branch) (cmd *exec.Cmd, end func(), err error) {
 		for name, value := range m.Get("env").Members() {
 			env = append(env, name+"="+value.Str())
 		}
-		return b.SecondCommand(lists.Collect(m.Get("args").Items(), wire.Value.Str), env)
+		return b.AgentCommand(lists.Collect(m.Get("args").Items(), wire.Value.Str), env)
 	}
 	return nil, nil, &scenarios.Skipped{Reason: "the agent offers no login in a terminal"}
 }
