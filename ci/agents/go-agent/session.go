@@ -237,7 +237,7 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 	return acp.CloseSessionResponse{}, nil
 }
 
-// free gives back what a closed session has kept in memory, as far as the list does not show it.
+// free drops what a closed session holds in memory, except for what session/list shows.
 func (g *gofer) free(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -61,7 +61,7 @@ func callContent(w *watch) {
 	})
 }
 
-// callShown collects what the messages about one call have shown. A number is the Seq of a message, or 0 for none.
+// callShown records what the messages about one call have shown. Its numbers are Seqs of messages; 0 means none.
 type callShown struct {
 	kind        string
 	raw         int  // latest message with output in rawOutput

@@ -31,7 +31,9 @@ func rootKeys(w *watch) {
 		}
 		if bytes.Contains(ev.Raw, []byte(`"_meta"`)) {
 			w.Saw("meta")
-			w.trace(ev)
+			if bytes.Contains(ev.Raw, []byte(`"traceparent"`)) {
+				w.trace(ev)
+			}
 		}
 		for _, p := range ev.problems {
 			w.key(ev, p, news.Touching(protocol, part(ev, p)))
