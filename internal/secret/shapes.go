@@ -2,7 +2,6 @@ package secret
 
 import (
 	"bytes"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,34 +59,7 @@ var (
 		`\s*,\s*"?value"?\s*:\s*"((?:[^"\\]|\\.)+)"`)
 	pairsBack = lazy.Regexp(`(?i)\bvalue"?\s*:\s*"((?:[^"\\]|\\.)+)"\s*,\s*"?name"?\s*:\s*"(?:` + names +
 		`|cookie|set-cookie|x-auth[a-z-]*|[a-z0-9_-]*[_-]key)"`)
-	// assigned matches "key: value" or "the key is value" in running text.
-	assigned = lazy.Regexp(`(?i)\b([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|` +
-		`credential|cookie|[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
-		`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\{\[<]{5,}[^\s"'\x60,;&)\]}\\.:!?{\[<])`)
-	// counted matches names of amounts or places, whose values are no secrets. word matches words that stand in the
-	// place of a secret's value, such as "missing".
-	counted = lazy.Regexp(`(?i)limit|max|count|budget|usage|expir|ttl|type|length|name|path|file|url`)
-	word    = lazy.Regexp(`(?i)^(?:required|missing|invalid|expired?|incorrect|unknown|optional|string|number|boolean|` +
-		`undefined|default|disabled|enabled|rejected|accepted|revoked|needed|removed|hidden|masked|\*+)$`)
 )
-
-// plausible reports whether the value after a name in running text may be a secret. rest is the text after the value.
-// Code, paths and words about secrets are not plausible. A value before a bracket, as in config["token"], must
-// contain a digit. After "is", the value must contain a digit, or small letters and a capital letter that is not its
-// first.
-func plausible(name, separator, value string, rest []byte) bool {
-	digit := strings.ContainsAny(value, "0123456789")
-	switch {
-	case !Name(strings.ReplaceAll(name, " ", "_")), Name(value), counted().MatchString(name), word().MatchString(value),
-		strings.ContainsAny(value, "($"), filepath.IsAbs(value):
-		return false
-	case len(rest) > 0 && strings.IndexByte("{[<", rest[0]) >= 0:
-		return digit
-	case strings.ContainsAny(separator, ":="):
-		return digit || !strings.Contains(value, ".")
-	}
-	return digit || strings.ToLower(value[1:]) != value[1:] && strings.ToUpper(value) != value
-}
 
 // Named replaces values that are secret according to their names, by the result of mark. It finds values of flags
 // such as --password, passwords and parameters in URLs, and the variables and headers in the lists of session/new.
@@ -108,41 +80,23 @@ func Named(b []byte, mark func(secret string) string) []byte {
 	return b
 }
 
-// Hinted reports whether Named or Assigned may find something. It is faster than they are.
-func Hinted(b []byte) bool {
-	return bytes.Contains(b, []byte("--")) || bytes.Contains(b, []byte("://")) || bytes.Contains(b, []byte("value")) ||
-		bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") || worded(b)
-}
-
-// Assigned replaces values that are secret according to running text, such as "key: value" or "the key is value".
-func Assigned(b []byte, mark func(secret string) string) []byte {
-	if !worded(b) {
-		return b
-	}
-	return Replace(b, assigned(), mark)
-}
-
-// worded reports whether b contains a word that means a secret, such as "token".
-func worded(b []byte) bool {
-	lower := bytes.ToLower(b)
-	return slices.ContainsFunc(strings.Fields("_key -key ikey token secret passw passphrase cookie credential auth"),
-		func(word string) bool { return bytes.Contains(lower, []byte(word)) }) || bytes.Contains(lower, []byte("api key"))
-}
-
 // Replace replaces the last group of each match of a pattern by the result of mark. It skips values that are
 // implausible as secrets.
 func Replace(b []byte, p *regexp.Regexp, mark func(secret string) string) []byte {
-	found := p.FindAllSubmatchIndex(b, -1)
-	if found == nil {
-		return b
+	matches := p.FindAllSubmatchIndex(b, -1)
+	if p == flagged() {
+		matches = slices.DeleteFunc(matches, func(m []int) bool { return !Name(string(b[m[2]:m[3]])) })
 	}
+	return substitute(b, matches, mark)
+}
+
+// substitute replaces the last group of each match in b by the result of mark.
+func substitute(b []byte, matches [][]int, mark func(secret string) string) []byte {
 	var out []byte
 	end := 0
-	for _, m := range found {
+	for _, m := range matches {
 		from, to := m[len(m)-2], m[len(m)-1]
-		if from < 0 || from == to || bytes.HasPrefix(b[from:to], []byte(Mark)) ||
-			p == flagged() && !Name(string(b[m[2]:m[3]])) ||
-			p == assigned() && !plausible(string(b[m[2]:m[3]]), string(b[m[4]:m[5]]), string(b[from:to]), b[to:]) {
+		if from < 0 || from == to || bytes.HasPrefix(b[from:to], []byte(Mark)) {
 			continue
 		}
 		out = append(append(out, b[end:from]...), mark(string(b[from:to]))...)

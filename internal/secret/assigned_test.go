@@ -1,0 +1,48 @@
+package secret
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The search at names alone finds what the pattern finds in the whole text.
+func TestAssignmentsAreThoseOfThePattern(t *testing.T) {
+	whole := regexp.MustCompile(`(?i)\b` + assignment)
+	pieces := []string{"token", "Secret", "API key", "api_key", "apikey", "x-key", "passwd", "PASSWORD", "credential",
+		"cookie", "_auth", "authorization", "passphrase", "s", ".", "-", "_", " ", "\n", ":", "=", " = ", " is ", "was",
+		"equals", " are ", `\`, `\\`, `"`, `'`, "`", "bearer ", "dragon", "x1", "é", "K", "{", "[", ",", ";", "a", "!"}
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 24).Draw(t, "pieces"), ""))
+		want, got := whole.FindAllSubmatchIndex(text, -1), assignments(text)
+		found += len(want)
+		if len(want)+len(got) > 0 && !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q: %v, but the pattern finds %v", text, got, want)
+		}
+	})
+	if found == 0 {
+		t.Error("no text has an assignment")
+	}
+}
+
+// What is searched most is text without secrets, and JSON whose names are those of secrets.
+func BenchmarkAssigned(b *testing.B) {
+	for name, text := range map[string]string{
+		"plain":  strings.Repeat("The quick brown fox jumps over the lazy dog. ", 100),
+		"tokens": strings.Repeat(`{"outputTokens":12,"authMethods":[],"note":"the token"} `, 100),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for range b.N {
+				if out := Assigned([]byte(text), func(string) string { return Mark }); string(out) != text {
+					b.Fatal(fmt.Sprintf("%.100q", out))
+				}
+			}
+		})
+	}
+}
