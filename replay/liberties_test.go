@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/replay"
@@ -353,7 +354,7 @@ var _ = Describe("a correct editor with habits of its own", func() {
 		for name, habits := range liberties {
 			wait.Go(func() {
 				defer GinkgoRecover()
-				for _, x := range list {
+				for _, x := range proof.Share(list) {
 					if beside(x, name) {
 						continue
 					}

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
@@ -427,7 +428,7 @@ var _ = Describe("editors of version 2", Ordered, Label("large"), func() {
 		blamed := make(chan trial, len(habits2)*len(list))
 		slots := make(chan struct{}, 8)
 		for name, habit := range habits2 {
-			for _, x := range list {
+			for _, x := range proof.Share(list) {
 				if slices.Contains(x.Tags, "cancel") && strings.HasPrefix(x.ID, "editors/m0") &&
 					name == "a cancel after a call" {
 					continue // these wait for a cancel at another time

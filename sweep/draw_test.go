@@ -60,7 +60,7 @@ var _ = Describe("orders of acts that are drawn", func() {
 		Expect(found).To(Receive(HaveField("Action", And(ContainSubstring("reject"), ContainSubstring("set ")))))
 	})
 
-	It("have each a simpler one that can be played, until nothing is done besides", func() {
+	It("have each a simpler one that can be played, until nothing is done besides", Label("large"), func() {
 		list, err := sweep.Drawn(context.Background(), drawing("", 40), scenario("permission/allow-once-edit"))
 		Expect(err).NotTo(HaveOccurred())
 		Expect(list).To(HaveLen(40))

@@ -66,7 +66,7 @@ func (*inTurn) AskMode() string { return "" }
 func (*inTurn) Pairs() [][2]string { return one("").Pairs() }
 
 var _ = Describe("drawn sessions", func() {
-	It("blame nothing of the reference agent", func() {
+	It("blame nothing of the reference agent", Label("large"), func() {
 		out := explored("", 60, nil)
 		for _, f := range out.Findings {
 			Fail(sweep.Describe(f))

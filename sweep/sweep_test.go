@@ -18,6 +18,7 @@ import (
 
 	"github.com/acp-test/acp-test/agents"
 	"github.com/acp-test/acp-test/ci/inside"
+	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/schedules"
 	"github.com/acp-test/acp-test/refagent/faults"
@@ -99,7 +100,7 @@ func told(list []sweep.Finding) string {
 }
 
 var _ = Describe("a schedule", func() {
-	It("comes at a place that only the seed decides", func() {
+	It("comes at a place that only the seed decides", Label("large"), func() {
 		order := func(seed int64) []string {
 			e := engine("")
 			e.Seed = seed
@@ -337,7 +338,7 @@ var _ = Describe("a sweep", func() {
 				"permission/allow-once-edit prompt-turn/two-turns", "CANCEL-CAUSE"},
 		}
 		var wait sync.WaitGroup
-		for _, l := range list {
+		for _, l := range proof.Share(list) {
 			e, dir := engine(l.fault), GinkgoT().TempDir()
 			wait.Add(1)
 			go func() {

@@ -241,3 +241,13 @@ func Part(i int) bool {
 	_, err := fmt.Sscanf(os.Getenv("ACP_TEST_PART"), "%d/%d", &part, &of)
 	return err != nil || i%of == part-1
 }
+
+// Share returns the samples of a list that this run includes, as Part says.
+func Share[T any](list []T) (share []T) {
+	for i, sample := range list {
+		if Part(i) {
+			share = append(share, sample)
+		}
+	}
+	return share
+}

@@ -43,6 +43,7 @@ var _ = Describe("a wrong command line", func() {
 	sections, names, files := wrong()
 	for i, name := range names {
 		It("says what is wrong, where, and what to do, and writes nothing: "+name, func() {
+			oneOf(i)
 			p := newPlace()
 			root := p.dir
 			for _, f := range files {

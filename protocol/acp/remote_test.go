@@ -321,8 +321,7 @@ func TestEachFaultOfTheNetworkIsFound(t *testing.T) {
 
 // Each liberty of the server makes a difference, and nobody is blamed for it.
 func TestLibertiesOfTheNetwork(t *testing.T) {
-	all := liberties.All(liberties.Network)
-	proof.Each(all, 3, func(l liberties.Liberty) {
+	proof.Each(proof.Share(liberties.All(liberties.Network)), 3, func(l liberties.Liberty) {
 		var did atomic.Bool
 		e := differing(t, l.Topic, func(string) { did.Store(true) }, l.Name)
 		run := e.RunAll(context.Background(), ofTheNetwork(t), scenarios.Plan{Jobs: 2})

@@ -13,6 +13,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/refagent"
 	"github.com/acp-test/acp-test/refagent/faults"
 )
@@ -107,7 +108,7 @@ var _ = Describe("a fault", func() {
 		var silent []string
 		var all sync.WaitGroup
 		slots := make(chan struct{}, 12)
-		for _, f := range faults.All(faults.ACPv1) {
+		for _, f := range proof.Share(faults.All(faults.ACPv1)) {
 			// It takes an order of acts that no chapter has, a server, or a process of its own.
 			if f.Swept() || slices.Contains(elsewhere, f.Name) {
 				continue

@@ -155,17 +155,14 @@ var _ = Describe("a schedule", func() {
 	It("is one of every shipped scenario, also where that says what sweeps say", func() {
 		own := filepath.Join(GinkgoT().TempDir(), "own.txtar")
 		Expect(os.WriteFile(own, []byte("prompt 'Keep talking elsewhere.'\nawait turn any\n"+
-			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"), 0o600)).
+			"prompt 'Once more, please.'\nawait turn any\nprompt 'Are you still there?'\nawait turn any\n"+
+			"-- llm.yaml --\nturns:\n  - - - text: One.\n  - - - text: Two.\n  - - - text: Three.\n"), 0o600)).
 			To(Succeed())
 		owns, err := acp.V1().Load(own)
 		Expect(err).NotTo(HaveOccurred())
-		whole := observe(append(shipped(), owns...)...).schedules(1, "*", "*")
-		var list []sweep.Schedule
-		for i := range whole {
-			if proof.Part(i) {
-				list = append(list, whole[i])
-			}
-		}
+		all := shipped()
+		some := proof.Share(all)
+		list := observe(append(some, owns...)...).schedules(1, "*", "*")
 		var mu sync.Mutex
 		var wrong []string
 		texts, said := map[uint64]bool{}, 0
@@ -192,8 +189,9 @@ var _ = Describe("a schedule", func() {
 		})
 		Expect(wrong).To(BeEmpty())
 		GinkgoWriter.Println(len(texts), "schedules, of which in", said, "the sweep had to say something else")
-		Expect(said).To(BeNumerically(">", 100*len(list)/len(whole)))
-		Expect(len(texts)).To(BeNumerically(">", 40_000*len(list)/len(whole)))
+		Expect(said).To(BeNumerically(">", 100))
+		// Some scenarios have far fewer situations than others.
+		Expect(len(texts)).To(BeNumerically(">", 40_000*len(some)/len(all)/2))
 	})
 
 	It("loads the session of the script beside another one, and none that it has just opened", func() {
