@@ -116,7 +116,7 @@ func separated(rest []byte) bool {
 		return false
 	case after[0] == ':' || after[0] == '=':
 		value := unquoted(bytes.TrimLeft(after[1:], blanks))
-		return len(value) >= 5 && bytes.IndexAny(value[:5], blanks+"\"'`,;&)]}\\{[<") < 0
+		return len(value) >= 5 && !bytes.ContainsAny(value[:5], blanks+"\"'`,;&)]}\\{[<")
 	}
 	return len(after) < len(rest) && strings.IndexByte("iwae", after[0]) >= 0
 }

@@ -1,7 +1,6 @@
 package secret
 
 import (
-	"fmt"
 	"reflect"
 	"regexp"
 	"strings"
@@ -40,7 +39,7 @@ func BenchmarkAssigned(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for range b.N {
 				if out := Assigned([]byte(text), func(string) string { return Mark }); string(out) != text {
-					b.Fatal(fmt.Sprintf("%.100q", out))
+					b.Fatalf("%.100q", out)
 				}
 			}
 		})

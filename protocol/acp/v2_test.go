@@ -104,7 +104,7 @@ func TestLibertiesOfVersion2(t *testing.T) {
 	if len(all) < 25 {
 		t.Errorf("there are %d liberties", len(all))
 	}
-	proof.Each(all, 12, func(l liberties.Liberty) {
+	proof.Each(proof.Share(all), 12, func(l liberties.Liberty) {
 		if _, ok := acp.V2().Rules.Requirement(l.Allows); !ok {
 			t.Errorf("the liberty %s rests on %s, which does not exist", l.Name, l.Allows)
 		}
