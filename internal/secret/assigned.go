@@ -22,8 +22,8 @@ var (
 
 // assignment is the pattern of "key: value" and "the key is value" in running text. Its groups are the name, what
 // stands between, and the value.
-const assignment = `([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential|cookie|` +
-	`[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
+const assignment = `([a-z0-9_.-]*(?:api[ _-]?key|token|secret|passw(?:or)?d|passphrase|authorization|credential|` +
+	`cookie|[_-]key|_auth)s?)\\*["'\x60]?(\s*[:=]\s*|\s+(?:is|was|are|equals)\s+)\\*["'\x60]?` +
 	`(?:(?:bearer|basic|token)\s+)?([^\s"'\x60,;&)\]}\\{\[<]{5,}[^\s"'\x60,;&)\]}\\.:!?{\[<])`
 
 // meaning are the words with which the name of a secret ends, but for a plural.
