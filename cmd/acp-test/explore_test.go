@@ -31,6 +31,7 @@ var _ = Describe("explore", func() {
 	})
 
 	It("lets run play what needs a question in a mode in which the agent asks", func() {
+		oneOf(2)
 		p := newPlace()
 		run := []string{"run", "--liberty", "asks-for-nothing", "--run", "^permission/reject-once$"}
 		Expect(p.run(run...).out).To(ContainSubstring("the turn ended without permission"))
@@ -43,6 +44,7 @@ var _ = Describe("explore", func() {
 	})
 
 	It("runs parts, which report merge joins", func() {
+		oneOf(6)
 		p := newPlace()
 		for _, i := range []string{"1", "2"} {
 			got := p.run("explore", "--sessions", "4", "--shard", i+"/2", "--out", "part/"+i)
