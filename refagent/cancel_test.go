@@ -112,6 +112,28 @@ var _ = Describe("cancelling", func() {
 		silent(id)
 	})
 
+	It("releases a terminal that the editor creates when the agent has given up", func() {
+		begin(object{"terminal": true},
+			reply(callTool("c1", "run_shell", map[string]any{"command": "true"}), finish("tool_calls")))
+		creating := make(chan any, 1)
+		e.onRequest(func(f frame) any {
+			switch f.method() {
+			case "terminal/create":
+				creating <- f.msg["id"]
+				return nil
+			case "terminal/release":
+				return object{}
+			}
+			return e.choose("allow_once")(f)
+		})
+		id := e.prompt(s, "Run")
+		e.asked("terminal/create")
+		e.cancel(s)
+		Expect(e.stopReason(id)).To(Equal("cancelled"))
+		e.reply(<-creating, object{"terminalId": "t1"})
+		Expect(e.asked("terminal/release").at("params", "terminalId")).To(Equal("t1"))
+	})
+
 	It("is a no-op while idle, twice, and for sessions nobody knows", func() {
 		begin(nil)
 		e.cancel(s)

@@ -187,15 +187,12 @@ func (k *call) await(ctx context.Context, result any) error {
 }
 
 // awaitGrace waits for the response for the grace period, because an editor whose turn was cancelled must still
-// respond. After that, it cancels the request.
+// respond. After that, it cancels the request. A response that comes even later can still be awaited.
 func (k *call) awaitGrace(result any) error {
 	ctx, stop := context.WithTimeout(context.Background(), k.c.grace)
 	defer stop()
 	err := k.await(ctx, result)
 	if errors.Is(err, context.DeadlineExceeded) {
-		k.c.mu.Lock()
-		delete(k.c.pending, idKey(k.id))
-		k.c.mu.Unlock()
 		k.c.notify("$/cancel_request", k.session, object{"requestId": k.id})
 	}
 	return err
@@ -212,7 +209,11 @@ func (c *connection) call(ctx context.Context, method, session string, params, r
 // callEvenSo is like call, but sends the request even if ctx has already ended. If ctx ends before the response
 // comes, it gives the editor the grace period to respond, and then cancels the request.
 func (c *connection) callEvenSo(ctx context.Context, method, session string, params, result any) error {
-	k := c.begin(method, session, params)
+	return c.begin(method, session, params).awaitEvenSo(ctx, result)
+}
+
+// awaitEvenSo is like await, but if ctx ends first, it awaits the response for the grace period.
+func (k *call) awaitEvenSo(ctx context.Context, result any) error {
 	err := k.await(ctx, result)
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return k.awaitGrace(result)

@@ -3,6 +3,7 @@ package refagent
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -66,7 +67,7 @@ func runShell(ctx context.Context, w *work) error {
 	return nil
 }
 
-// inTerminal runs a command in a terminalof the editor: it creates the terminal, waits for the command, gets the
+// inTerminal runs a command in a terminal of the editor: it creates the terminal, waits for the command, gets the
 // output and releases the terminal. If the turn is cancelled, it kills the command.
 func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string, err error) {
 	conn, id := w.a.conn, w.s.id
@@ -76,7 +77,14 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 	if words := strings.Fields(w.args.str("command")); w.a.habits.Direct && len(words) > 0 && plainWords(words) {
 		create["command"], create["args"] = words[0], words[1:]
 	}
-	if err := conn.call(ctx, "terminal/create", id, create, &created); err != nil {
+	if err := ctx.Err(); err != nil {
+		return status, "", fmt.Errorf("creating a terminal: %w", err)
+	}
+	creating := conn.begin("terminal/create", id, create)
+	if err := creating.awaitEvenSo(ctx, &created); err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			go w.releaseLate(creating)
+		}
 		return status, "", fmt.Errorf("creating a terminal: %w", err)
 	}
 	terminal := object{"sessionId": id, "terminalId": created.TerminalID}
@@ -116,6 +124,16 @@ func (w *work) inTerminal(ctx context.Context) (status exitStatus, output string
 		_ = conn.call(ctx, "terminal/kill", id, terminal, nil) // has no effect on a command that has ended
 	}
 	return status, out.Output, nil
+}
+
+// releaseLate waits for the response to a terminal/create that was cancelled, and releases the terminal that the editor
+// created even so.
+func (w *work) releaseLate(creating *call) {
+	var created struct{ TerminalID string }
+	if creating.await(context.Background(), &created) == nil {
+		_ = w.a.conn.callEvenSo(context.Background(), "terminal/release", w.s.id,
+			object{"sessionId": w.s.id, "terminalId": created.TerminalID}, nil)
+	}
 }
 
 // plainWords reports whether a command consists only of plain words, so that it needs no shell.

@@ -66,6 +66,9 @@ func (w *watch) leaks(c *conn) {
 		if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
 			continue // the turn did not end before the editor was gone
 		}
+		if last := t.session.last; t.turn != nil && t.turn.ended < t.created && (last == nil || last.started < t.created) {
+			continue // it came after its turn, and no later turn shows that the agent had time to release it
+		}
 		w.Saw("not-released")
 		point, what := "not-released", "never"
 		if t.killed {
