@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The search at names alone finds what the pattern finds in the whole text.
+// The function assignments tries the pattern only at names. It must find what the pattern finds in the whole text.
 func TestAssignmentsAreThoseOfThePattern(t *testing.T) {
 	whole := regexp.MustCompile(`(?i)\b` + assignment)
 	pieces := []string{"token", "Secret", "API key", "api_key", "apikey", "x-key", "passwd", "PASSWORD", "credential",

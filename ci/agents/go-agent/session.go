@@ -237,7 +237,7 @@ func (g *gofer) CloseSession(_ context.Context, p acp.CloseSessionRequest) (acp.
 	return acp.CloseSessionResponse{}, nil
 }
 
-// free drops what a closed session holds in memory, except for what session/list shows.
+// free clears the memory of a closed session. It keeps only what session/list shows.
 func (g *gofer) free(s *session) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -61,7 +61,7 @@ func callContent(w *watch) {
 	})
 }
 
-// callShown records what the messages about one call have shown. Its numbers are Seqs of messages; 0 means none.
+// callShown records what the messages about one call have shown. Each number is the Seq of a message, or 0.
 type callShown struct {
 	kind        string
 	raw         int  // latest message with output in rawOutput
