@@ -41,7 +41,7 @@ func termLife(w *watch) {
 			return // the editor is gone, and its terminals with it
 		}
 		for _, t := range ev.conn.termOrder {
-			if t.turn != ev.turn {
+			if t.turn != ev.turn || t.late() {
 				continue
 			}
 			w.judge("open-at-turn-end", t.released == 0, ev, t.id, []int{t.created},
@@ -57,6 +57,15 @@ func termLife(w *watch) {
 	})
 }
 
+// late reports whether the editor created the terminal when its turn had been cancelled or had ended. The agent may then
+// end the turn before it reads the terminal's id, and releases the terminal later.
+func (t *terminal) late() bool {
+	if t.turn == nil {
+		return false
+	}
+	return t.turn.ended > 0 && t.turn.ended < t.created || t.turn.cancel != nil && t.turn.cancel.seq < t.created
+}
+
 // leaks reports terminals that the agent never released.
 func (w *watch) leaks(c *conn) {
 	if c.exited > 0 && (c.closedIn == 0 || c.exited < c.closedIn) {
@@ -66,8 +75,8 @@ func (w *watch) leaks(c *conn) {
 		if t.turn != nil && (t.turn.ended == 0 || c.closedIn > 0 && t.turn.ended > c.closedIn) {
 			continue // the turn did not end before the editor was gone
 		}
-		if last := t.session.last; t.turn != nil && t.turn.ended < t.created && (last == nil || last.started < t.created) {
-			continue // it came after its turn, and no later turn shows that the agent had time to release it
+		if last := t.session.last; t.late() && (last == nil || last.started < t.created) {
+			continue // no later turn shows that the agent had time to release it
 		}
 		w.Saw("not-released")
 		point, what := "not-released", "never"
