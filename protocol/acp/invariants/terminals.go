@@ -57,13 +57,20 @@ func termLife(w *watch) {
 	})
 }
 
-// late reports whether the editor created the terminal when its turn had been cancelled or had ended. The agent may then
-// end the turn before it reads the terminal's id, and releases the terminal later.
+// late reports whether the editor created the terminal when its turn had ended, or had been cancelled or closed. The
+// agent may then end the turn before it reads the terminal's id, and releases the terminal later.
 func (t *terminal) late() bool {
 	if t.turn == nil {
 		return false
 	}
-	return t.turn.ended > 0 && t.turn.ended < t.created || t.turn.cancel != nil && t.turn.cancel.seq < t.created
+	if t.turn.ended > 0 && t.turn.ended < t.created {
+		return true
+	}
+	stops := []*act{t.turn.cancel, t.turn.close}
+	if t.turn.request != nil {
+		stops = append(stops, t.turn.request.back)
+	}
+	return slices.ContainsFunc(stops, func(a *act) bool { return a != nil && a.seq < t.created })
 }
 
 // leaks reports terminals that the agent never released.
