@@ -2,6 +2,7 @@ package replay
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -20,9 +21,8 @@ import (
 type Redaction struct {
 	// Protocol identifies the frames that may contain text.
 	Protocol Protocol
-	// Env is an environment ("NAME=value"). The values of its secret variables, such as *_API_KEY, are removed
-	// wherever they are.
-	Env []string
+	// Known finds secrets that are removed wherever they are, such as the values of secret variables. It may be nil.
+	Known *secret.Finder
 	// Patterns match further secrets. If a pattern has a group, only the group is a secret.
 	Patterns []*regexp.Regexp
 	// KeepText leaves prompts, messages, file contents and output unchanged, including secrets in them. MaskText
@@ -37,7 +37,7 @@ const mark = secret.Mark + "-"
 // placeholder, so that equal texts stay equal. Func does not find an unknown secret that is split over several
 // messages, such as a key that a model streams letter by letter. MaskText hides such secrets.
 func (r Redaction) Func() func(transcript.Entry) transcript.Entry {
-	d := &redactor{Redaction: r, known: secret.New(r.Env...), numbers: map[string]int{}, names: map[string]bool{},
+	d := &redactor{Redaction: r, known: cmp.Or(r.Known, secret.New()), numbers: map[string]int{}, names: map[string]bool{},
 		begun: map[string]string{}}
 	d.rewriter.change, d.rewriter.skip = d.change, d.harmless
 	return d.entry

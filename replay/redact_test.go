@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	"pgregory.net/rapid"
 
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/replay"
@@ -50,7 +51,7 @@ func TestNoSecretReachesTheDisk(t *testing.T) {
 		}
 		mask := rapid.Bool().Draw(t, "mask")
 		text := saved(replay.Redaction{Protocol: recordings.V1(),
-			Env:      []string{"MY_API_KEY=" + env, "HOME=/root", "TERM=xterm"},
+			Known:    secret.New("MY_API_KEY="+env, "HOME=/root", "TERM=xterm"),
 			Patterns: []*regexp.Regexp{regexp.MustCompile(`ticket-\d+`)}, MaskText: mask},
 			func(l *transcript.Transcript) {
 				str := func() string { return string(wire.AppendString(nil, plant())) }
@@ -102,7 +103,7 @@ var _ = Describe("redaction", func() {
 
 	DescribeTable("leaves alone what is no secret", func(raw string) {
 		Expect(saved(replay.Redaction{Protocol: recordings.V1(),
-			Env: []string{"HOME=/home/me", "SSH_AUTH_SOCK=/tmp/agent.1", "EDITOR=vi"}}, frame(raw))).
+			Known: secret.New("HOME=/home/me", "SSH_AUTH_SOCK=/tmp/agent.1", "EDITOR=vi")}, frame(raw))).
 			NotTo(ContainSubstring("REDACTED"))
 	},
 		Entry("a session id", `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"sess_e301cbf1788bc78`+

@@ -18,6 +18,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/protocol/acp"
+	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
@@ -122,8 +123,9 @@ func (h *host) turn(ctx context.Context, p *agents.Profile, setup string) (s sho
 	if err != nil {
 		return s, err
 	}
+	secrets := h.secrets()
 	e := scenarios.Engine{Protocol: protocol, Profile: p, Self: h.self, Tool: tool(), Cwd: h.cwd, Host: h.env, Out: out,
-		Secrets: h.secrets(), Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(acpV1()) }}
+		Secrets: secrets, Redact: replay.Redaction{Protocol: acpV1().recordings, Known: secrets}.Func}
 	if err := e.Prepare(ctx); err != nil {
 		return s, err
 	}

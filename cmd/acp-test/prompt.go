@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/mistake"
 	"github.com/acp-test/acp-test/protocol/acp/acpframe"
 	"github.com/acp-test/acp-test/protocol/acp/prompt"
@@ -302,7 +303,7 @@ func newSessionLog(file string, agent prompt.Agent) (*transcript.Transcript, err
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}
 	log, err := transcript.New(header, transcript.Options{Classifier: acpframe.Classifier{}, Path: file,
-		Redact: replay.Redaction{Protocol: recordings.V1(), Env: agent.Command.Env}.Func()})
+		Redact: replay.Redaction{Protocol: recordings.V1(), Known: secret.New(agent.Command.Env...)}.Func()})
 	if err != nil {
 		return nil, fmt.Errorf("--save-session: %w", err)
 	}

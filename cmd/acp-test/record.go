@@ -24,6 +24,7 @@ import (
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/loopback"
+	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/mockclient"
 	"github.com/acp-test/acp-test/protocol/acp/recordings"
 	"github.com/acp-test/acp-test/protocol/acp/remote"
@@ -192,7 +193,8 @@ func (h *host) record(o *recording, argv []string) (err error) {
 // recordingLog returns the transcript of a recording and the name of its file. The transcript writes each entry to
 // the file before the frame is forwarded.
 func (h *host) recordingLog(o *recording, of protocol, agent string) (*transcript.Transcript, string, error) {
-	redaction := replay.Redaction{Protocol: of.recordings, Env: h.env, KeepText: o.keepText, MaskText: o.maskText}
+	redaction := replay.Redaction{Protocol: of.recordings, Known: secret.New(h.env...), KeepText: o.keepText,
+		MaskText: o.maskText}
 	for _, p := range o.redact {
 		re, err := regexp.Compile(p)
 		if err != nil {

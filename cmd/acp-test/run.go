@@ -24,13 +24,13 @@ import (
 	"github.com/acp-test/acp-test/internal/isolate"
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/refagent/liberties"
+	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
 	"github.com/acp-test/acp-test/scenarios/language"
 	"github.com/acp-test/acp-test/scenarios/results"
 	"github.com/acp-test/acp-test/scenarios/verdict"
 	"github.com/acp-test/acp-test/sweep"
-	"github.com/acp-test/acp-test/transcript"
 )
 
 func runCommand(h *host) *cobra.Command {
@@ -264,11 +264,12 @@ func (h *host) engine(c *cobra.Command, o *options, chosen selection) (*scenario
 	if err := inProtocols(append(slices.Clone(known), p.KnownFailures...)); err != nil {
 		return nil, err
 	}
+	secrets := h.secrets(o.env...)
 	e := &scenarios.Engine{
 		Protocol: chosen.of.Protocol,
 		Profile:  p, Self: h.self, Tool: tool(), Command: h.commandLine(), Cwd: h.cwd, Host: h.env, Env: o.variables(),
-		PassEnv: o.passEnv, Secrets: h.secrets(o.env...),
-		Redact: func() func(transcript.Entry) transcript.Entry { return h.redactor(chosen.of, o.env...) },
+		PassEnv: o.passEnv, Secrets: secrets,
+		Redact: replay.Redaction{Protocol: chosen.of.recordings, Known: secrets}.Func,
 		Update: o.update, GoldenRequired: o.goldenRequired, Known: known,
 		Seed: o.seed, Severity: o.severity, Timeout: o.timeout, StepTimeout: o.stepTimeout,
 		Debug: o.debug, Keep: o.keep, NoTrap: o.noTrap, Isolate: o.isolate,

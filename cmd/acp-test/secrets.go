@@ -35,7 +35,7 @@ func (h *host) secretive(more []string) []string {
 
 // redactor returns a function that removes secrets from the entries of a transcript.
 func (h *host) redactor(of protocol, more ...string) func(transcript.Entry) transcript.Entry {
-	return replay.Redaction{Protocol: of.recordings, Env: h.secretive(more)}.Func()
+	return replay.Redaction{Protocol: of.recordings, Known: h.secrets(more...)}.Func()
 }
 
 // spoken returns a command line that is safe to print and can be typed again. It replaces --env with a secret

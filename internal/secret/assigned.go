@@ -160,6 +160,6 @@ func lowered(b []byte) []byte {
 
 // Hinted reports whether Named or Assigned may find something. It is faster than they are.
 func Hinted(b []byte) bool {
-	return bytes.Contains(b, []byte("--")) || bytes.Contains(b, []byte("://")) || bytes.Contains(b, []byte("value")) ||
-		bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") || len(namesIn(b)) > 0
+	flag, parameter, pair := notations(b)
+	return flag || parameter || pair || hasLogin(b) || len(namesIn(b)) > 0
 }

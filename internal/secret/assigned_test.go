@@ -29,6 +29,31 @@ func TestAssignmentsAreThoseOfThePattern(t *testing.T) {
 	}
 }
 
+// The function Named tries its patterns only on texts that can have a match. It must find what they find in any text.
+func TestNamedTriesEachPatternThatMayMatch(t *testing.T) {
+	pieces := []string{"--", "api-key", "Token", "x-secret", "private_key", "sig", "auth", "COOKIE", "PASSWD", "mode", "=",
+		" = ", " ", "?", "&", "://", "https", ":", "@", `"`, "name", "value", `"name":"`, `","value":"`, `"value":"`,
+		`","name":"`, "hunter22", "/", "x"}
+	mark := func(string) string { return Mark }
+	found := 0
+	rapid.Check(t, func(t *rapid.T) {
+		text := []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 1, 12).Draw(t, "pieces"), ""))
+		want := text
+		for _, p := range []*regexp.Regexp{flagged(), inURL(), query(), pairs(), pairsBack()} {
+			want = Replace(want, p, mark)
+		}
+		if got := Named(text, mark); string(got) != string(want) {
+			t.Fatalf("%q becomes %q, but the patterns make it %q", text, got, want)
+		}
+		if string(want) != string(text) {
+			found++
+		}
+	})
+	if found == 0 {
+		t.Error("no text has a secret")
+	}
+}
+
 // What is searched most is text without secrets, and JSON whose names are those of secrets.
 func BenchmarkAssigned(b *testing.B) {
 	for name, text := range map[string]string{

@@ -64,20 +64,41 @@ var (
 // Named replaces values that are secret according to their names, by the result of mark. It finds values of flags
 // such as --password, passwords and parameters in URLs, and the variables and headers in the lists of session/new.
 func Named(b []byte, mark func(secret string) string) []byte {
-	if bytes.Contains(b, []byte("--")) {
+	flag, parameter, pair := notations(b)
+	if flag {
 		b = Replace(b, flagged(), mark)
 	}
-	if bytes.Contains(b, []byte("://")) {
+	if hasLogin(b) {
 		b = Replace(b, inURL(), mark)
 	}
-	if bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&") {
+	if parameter {
 		b = Replace(b, query(), mark)
 	}
-	if bytes.Contains(b, []byte("value")) {
+	if pair {
 		b = Replace(b, pairs(), mark)
 		b = Replace(b, pairsBack(), mark)
 	}
 	return b
+}
+
+// hasLogin reports whether b may contain a URL with a password.
+func hasLogin(b []byte) bool { return bytes.Contains(b, []byte("://")) && bytes.IndexByte(b, '@') >= 0 }
+
+// notations reports in which notations b may contain names of secrets with their values.
+func notations(b []byte) (flag, parameter, pair bool) {
+	flag, pair = bytes.Contains(b, []byte("--")), bytes.Contains(b, []byte("value"))
+	parameter = bytes.IndexByte(b, '=') >= 0 && bytes.ContainsAny(b, "?&")
+	if (flag || parameter || pair) && !mentions(b) {
+		return false, false, false
+	}
+	return flag, parameter, pair
+}
+
+// mentions reports whether b contains a part of a name that means a secret.
+func mentions(b []byte) bool {
+	lower := lowered(b)
+	return slices.ContainsFunc([]string{"key", "token", "secret", "passw", "passphrase", "auth", "credential", "cookie",
+		"sig"}, func(part string) bool { return bytes.Contains(lower, []byte(part)) })
 }
 
 // Replace replaces the last group of each match of a pattern by the result of mark. It skips values that are
