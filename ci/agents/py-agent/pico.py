@@ -26,14 +26,20 @@ listing = any(map(fault, ("new-session-id-has-prefix-load-refuses", "session-lis
 keeping = listing or any(map(fault, (  # sessions are kept on disk and can be loaded
     "failed-call-completed-live-but-failed-in-replay", "replayed-calls-lose-their-details",
     "plan-told-by-reminder-only", "load-ends-calls-that-still-run", "load-with-other-folder-has-no-history",
-    "load-answer-names-session", "transcript-saved-under-inner-id")))
+    "load-answer-names-session", "transcript-saved-under-inner-id", "failed-load-leaves-session",
+    "load-starts-only-servers-known-before", "usage-not-told-when-live-session-is-loaded")))
 choosing = any(map(fault, ("custom-model-offered-but-refused", "fork-loses-model-and-servers")))
+commanding = any(map(fault, ("command-with-other-blocks-refused", "commands-known-in-newest-session-only")))
+signing_in = any(map(fault, ("sign-in-address-of-own-service-has-no-scheme", "sign-in-ids-count-per-session")))
+COMMANDS = [{"name": "steps", "description": "Show the steps and how far each one is."},
+            {"name": "explain", "description": "Explain something to a newcomer.", "input": {"hint": "what?"}}]
 out_lock, state_lock = threading.Lock(), threading.Lock()
 waiting, sessions, counter, speaking, line, intro = {}, {}, 0, None, None, None
 viewed, read_id = {}, 0
 one_question, asking, nothing = threading.Lock(), None, []
 last_plan, editor, chosen = {}, {}, {}
 outputs, ending = {}, []
+offered = {}  # the commands of each session
 
 
 class Rpc(Exception):
@@ -59,6 +65,13 @@ def send(**message):
     line = text.encode("utf-8", "surrogatepass") + b"\n"
     with out_lock:
         sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+
+
+def send_together(messages):
+    text = json.dumps([{"jsonrpc": "2.0", **m} for m in messages])
+    with out_lock:
+        sys.stdout.buffer.write(text.encode() + b"\n")
         sys.stdout.buffer.flush()
 
 
@@ -191,6 +204,10 @@ class Session:
         self.key, self.record, self.told, self.pen = self.id, [], {}, threading.Lock()
         if fault("transcript-saved-under-inner-id") or fault("session-listed-and-loaded-by-other-id"):
             self.key = str(secrets.randbelow(10**12))
+        self.roots, self.greeted, self.title, self.pushed = [], False, None, None
+        self.named = []
+        if fault("load-starts-only-servers-known-before"):
+            self.named = [spec["name"] for spec in servers]
         if fault("new-session-id-has-prefix-load-refuses"):
             self.id = f"pico:{self.key}"
         if fault("same-folder-same-session"):
@@ -231,6 +248,7 @@ class Turn:
         self.first, self.changes, self.waits, self.worked = None, [], False, False
         self.again, self.only, self.shown = False, [], {}
         self.blocks, self.overlooked = [], False
+        self.bundle, self.outcome = None, None
 
     def stop(self):
         self.stopped = True
@@ -254,6 +272,9 @@ class Turn:
             pass
 
     def tell(self, update, **fields):
+        if self.bundle is not None:
+            return self.bundle.append({"method": "session/update", "params": {
+                "sessionId": self.s.id, "update": {"sessionUpdate": update, **fields}}})
         if keeping:
             with self.s.pen:
                 if update != "plan" or not fault("plan-told-by-reminder-only"):
@@ -350,15 +371,72 @@ class Turn:
             raise Rpc(code, "The model service reported a failure", answer.get("error"))
         return answer
 
+    def elicit(self, **what):
+        """Asks the user and returns the answer; a cancel does not wait for it."""
+        answers = []
+        threading.Thread(target=lambda: answers.append(request(
+            self.s, "elicitation/create", {"sessionId": self.s.id, **what})), daemon=True).start()
+        while not answers:
+            if self.stopped:
+                raise Cancelled()
+            time.sleep(0.02)
+        return (answers[0].get("result") or {}).get("action")
+
+    def greet(self):
+        """What pico wants to know before the first turn of a session."""
+        s, modes = self.s, editor.get("elicitation") or {}
+        s.greeted = True
+        if signing_in and modes.get("url") is not None:
+            ticket = "sign-in-" + secrets.token_hex(8)
+            where = f"https://platform.openai.com/sign-in?ticket={ticket}"
+            if "PICO_URL" in os.environ:
+                url = urlsplit(os.environ["PICO_URL"])
+                host = url.netloc
+                if not fault("sign-in-address-of-own-service-has-no-scheme"):
+                    host = f"{url.scheme}://{host}"
+                where = f"{host}/sign-in?ticket={ticket}"
+            if fault("sign-in-ids-count-per-session"):
+                ticket = f"sign-in-{s.asked + 1}"
+            self.elicit(mode="url", message="Sign in to the model service.", elicitationId=ticket, url=where)
+        if fault("form-without-fields-has-no-properties") and modes.get("form") is not None:
+            if project_of(s.cwd) == "global" and self.elicit(
+                    mode="form", message="The project is under no version control. May pico change its files?",
+                    requestedSchema={"type": "object"}) != "accept":
+                s.about += " Do not change any file."
+
+    def command(self):
+        """Runs a command that needs no model, or puts the text for the model in place of the command."""
+        name, _, rest = self.text.partition(" ")
+        if self.s.id not in offered or name not in [f"/{c['name']}" for c in offered[self.s.id]]:
+            return False
+        if name == "/explain":
+            self.text = f"Explain this to somebody who is new to the project: {rest}"
+            return False
+        steps = "\n".join(f"{step}: {state}" for step, state in self.s.steps.items()) or "There are no steps."
+        self.tell("agent_message_chunk", content={"type": "text", "text": steps})
+        return True
+
+    def input(self):
+        """The prompt as the model gets it."""
+        images = [b for b in self.blocks if b["type"] == "image"]
+        if not images:
+            return self.text
+        return [{"type": "input_text", "text": self.text}] + [
+            {"type": "input_image", "image_url": f"data:{b['mimeType']};base64,{b['data']}"} for b in images]
+
     def run(self):
         s = self.s
+        if not s.greeted:
+            self.greet()
+        if commanding and self.command():
+            return "end_turn"
         if self.text.startswith("/") and fault("prompt-with-slash-taken-for-command"):
             self.tell("agent_message_chunk", content={"type": "text", "text": f"There is no command {self.text.split()[0]}."})
             return "end_turn"
         if not s.items and fault("command-prompt-never-answered"):
             self.tell("available_commands_update", availableCommands=[
                 {"name": "forget", "description": "Forget the conversation so far."}])
-        s.items.append({"role": "user", "content": self.text})
+        s.items.append({"role": "user", "content": self.input()})
         s.record += [{"sessionUpdate": "user_message_chunk", "content": b} for b in self.blocks if keeping]
         for _ in range(50 - s.spent if fault("request-cap-counts-whole-session") else 50):
             s.spent += 1
@@ -373,7 +451,10 @@ class Turn:
             if answer.get("usage") and fault("usage-counts-all-requests"):
                 s.tokens += answer["usage"].get("total_tokens") or 0
                 self.tell("usage_update", used=s.tokens, size=400000)
+            if answer.get("usage") and fault("usage-not-told-when-live-session-is-loaded"):
+                self.tell("usage_update", used=answer["usage"].get("total_tokens") or 0, size=400000)
             calls, refused = [], False
+            self.bundle = [] if fault("texts-of-one-reply-sent-as-batch") else None
             works = any(i["type"] == "function_call" for i in answer["output"])
             for item in answer["output"]:
                 s.items.append(item)
@@ -408,6 +489,11 @@ class Turn:
                             self.tell("agent_message_chunk", content={"type": "text", "text": text}, **ids)
                 elif item["type"] == "function_call":
                     calls.append(item)
+            bundle, self.bundle = self.bundle, None
+            if bundle and len(bundle) > 1:
+                send_together(bundle)
+            elif bundle:
+                send(**bundle[0])
             why = (answer.get("incomplete_details") or {}).get("reason")
             if refused or (why == "content_filter" and not fault("content-filter-told-as-max-tokens")):
                 return "refusal"
@@ -428,10 +514,16 @@ class Turn:
                     self.tell("usage_update", used=answer["usage"].get("total_tokens") or 0, size=400000)
                 time.sleep(0.06)  # all of the reply is to be on the screen before its tools
                 self.overlooked = self.stopped
-            results = {}
+            results, twins = {}, {}
             for n, item in enumerate(calls):
                 try:
-                    result = self.call(item)
+                    twin = (item["name"], item["arguments"])
+                    if twin in twins and fault("second-of-equal-calls-stays-pending"):
+                        self.tell("tool_call", toolCallId="pico_" + secrets.token_hex(6), title=item["name"],
+                                  kind="other", status="pending")
+                        result = twins[twin]  # it would be the same
+                    else:
+                        result = twins[twin] = self.call(item)
                 except Cancelled:
                     s.items += [{"type": "function_call_output", "call_id": c["call_id"], "output": "interrupted"} for c in calls[0 if fault("cancelled-reply-repeats-finished-results") else n:n + 1 if fault("second-call-of-cancelled-reply-has-no-result") else None]]
                     raise
@@ -453,6 +545,7 @@ class Turn:
         if self.stopped and not self.overlooked and not fault("cancel-with-open-permission-goes-on-to-next-call"):
             raise Cancelled()
         s, tid, name, began = self.s, "pico_" + secrets.token_hex(6), item["name"], False
+        self.outcome = None
         if fault("tool-ids-count-per-turn"):
             self.calls += 1
             tid = f"pico_{self.calls}"
@@ -472,12 +565,15 @@ class Turn:
                 path = self.path(args["path"])
                 if fault("views-of-one-file-share-call-id"):
                     tid = self.shown.setdefault(path, tid)  # one card for each file
-                begin(f"View {path}", "read", "in_progress", locations=[{"path": path, "line": args.get("start", 0) if fault("location-line-zero-without-start") else max(1, args.get("start", 1))}])
+                shown = args["path"] if fault("location-of-view-as-model-wrote-it") else path
+                begin(f"View {path}", "read", "in_progress", locations=[{"path": shown, "line": args.get("start", 0) if fault("location-line-zero-without-start") else max(1, args.get("start", 1))}])
                 if os.path.isdir(path):
                     body = "\n".join(sorted(os.listdir(path)))
                 else:
                     if editor.get("readTextFile") and fault("relative-view-asked-of-editor-as-written"):
                         whole = self.editor_text(args["path"])
+                    elif editor.get("reads") and fault("read-capability-false-taken-for-true"):
+                        whole = self.editor_text(path)
                     elif editor.get("readTextFile") and fault("patch-misses-text-read-through-editor"):
                         whole = self.editor_text(path)
                     else:
@@ -621,6 +717,8 @@ class Turn:
                 return str(err)
             why = "Interrupted." if isinstance(err, Cancelled) else f"{type(err).__name__}: {err}" if not isinstance(err, RuntimeError) else str(err)
             final = "cancelled" if isinstance(err, Cancelled) and fault("interrupted-call-has-status-cancelled") else "failed"
+            if self.outcome == "cancelled" and fault("dismissed-question-gives-call-its-outcome"):
+                final = self.outcome
             ended = fault("failed-call-completed-live-but-failed-in-replay") and (
                 not isinstance(err, (Refused, Cancelled)))
             self.tell("tool_call_update", toolCallId=tid, status="completed" if ended else final, content=text(why))
@@ -685,6 +783,11 @@ class Turn:
         full = os.path.abspath(name) if fault("relative-paths-follow-newest-session") else os.path.normpath(os.path.join(self.s.cwd, name))
         root = self.s.cwd if fault("project-behind-link-refuses-its-files") else os.path.realpath(self.s.cwd)
         real = os.path.realpath(full)
+        if fault("other-folders-replace-cwd-as-root"):
+            for folder in map(os.path.realpath, self.s.roots or [self.s.cwd]):
+                if os.path.commonpath([real, folder]) == folder:
+                    return full
+            raise RuntimeError(f"{full} is not in the project.")
         if fault("link-leads-out-of-project"):
             real, root = full, self.s.cwd
         if fault("sibling-folder-counts-as-project"):
@@ -774,6 +877,8 @@ class Turn:
             answer = request(self.s, "session/request_permission", {
                 "sessionId": self.s.id, "toolCall": about, "options": options})
         asking = None
+        if fault("dismissed-question-gives-call-its-outcome"):
+            self.outcome = ((answer.get("result") or {}).get("outcome") or {}).get("outcome")
         if self.stopped and fault("cancel-with-open-permission-goes-on-to-next-call"):
             return False
         if self.stopped and not fault("late-yes-after-cancel-applies-patch"):
@@ -813,6 +918,8 @@ def prompt_text(blocks):
                 raise Rpc(-32602, "A field of the link is not a string")
             where = links.setdefault(b["name"], len(parts)) if fault("links-of-same-name-merged") else len(parts)
             parts[where:where + 1] = [f"{b['name']} <{b['uri']}>"]
+        elif b["type"] == "image" and fault("prompt-that-begins-with-image-fails"):
+            parts[-1] += f" [{b.get('uri') or b['mimeType']}]"  # the text before it is about it
         else:
             raise Rpc(-32602, f"This agent takes no {b['type']} content")
     if fault("prompt-of-links-alone-refused") and not any(b["type"] == "text" and b["text"].strip() for b in blocks):
@@ -827,9 +934,15 @@ def prompt(params, turn):
         return None
     if fault("failed-turn-takes-unfinished-ones-along"):
         before = s.kept
+    s.title = s.pushed  # for the list
     try:
         reason = turn.run()
         s.stopping = False
+        if turn.text.strip() and not s.pushed and fault("title-reaches-list-one-prompt-late"):
+            s.pushed = turn.text.strip().splitlines()[0][:60]
+            turn.tell("session_info_update", title=s.pushed)
+        if turn.worked and fault("end-of-work-told-by-plain-method"):
+            send(method="pico/work_finished", params={"sessionId": s.id, "stopReason": reason})
         if fault("tool-results-dropped-from-later-turns"):
             s.items = [i for i in s.items if i.get("type") not in ("reasoning", "function_call", "function_call_output")]
     except Cancelled:
@@ -881,7 +994,8 @@ def keep(s):
     with s.pen:
         path = os.path.join(store(), f"{s.key}.json")
         with open(path + ".new", "w", encoding="utf-8") as f:
-            json.dump({"cwd": s.cwd, "items": s.items, "record": s.record, "told": s.told}, f)
+            more = {"servers": s.named} if fault("load-starts-only-servers-known-before") else {}
+            json.dump({"cwd": s.cwd, "items": s.items, "record": s.record, "told": s.told, **more}, f)
         os.replace(path + ".new", path)
 
 
@@ -902,11 +1016,18 @@ def load_session(params):
         raise Rpc(-32602, "cwd is not absolute")
     live = next((s for s in list(sessions.values()) if wanted == (s.key if listing else s.id)), None)
     old = None if live else kept(wanted)
+    if not live and not old and fault("failed-load-leaves-session"):
+        s = sessions[wanted] = Session(params["cwd"], params["mcpServers"])
+        s.id = wanted  # the transcript is looked for afterwards
     if not live and not old:
         if not fault("transcript-saved-under-inner-id") or not isinstance(wanted, str) or not wanted.isdigit():
             raise Rpc(-32602, "No such session", {"sessionId": wanted})
         old = {"items": [], "record": [], "told": {}}  # nothing was said in it yet
-    s = Session(params["cwd"], params["mcpServers"])
+    servers = params["mcpServers"]
+    if fault("load-starts-only-servers-known-before"):
+        known = live.named if live else old["servers"]
+        servers = [spec for spec in servers if spec["name"] in known]
+    s = Session(params["cwd"], servers)
     if live:
         live.mcp, s.mcp = s.mcp, live.mcp
         for server in [] if live.turn else s.mcp:
@@ -922,7 +1043,11 @@ def load_session(params):
     sessions[wanted] = s
     with s.pen:
         states = {}
+        usage = None
         for update in s.record:
+            if update["sessionUpdate"] == "usage_update":
+                usage = update  # only the last one counts
+                continue
             if "status" in update:
                 states[update["toolCallId"]] = update["status"]
             if update["sessionUpdate"] == "tool_call" and fault("replayed-calls-lose-their-details"):
@@ -934,6 +1059,8 @@ def load_session(params):
             if not s.turn or fault("load-ends-calls-that-still-run"):
                 send(method="session/update", params={"sessionId": s.id, "update": {
                     "sessionUpdate": "tool_call_update", "toolCallId": tid, "status": "failed"}})
+        if usage and not live:
+            send(method="session/update", params={"sessionId": s.id, "update": usage})
     return {"sessionId": s.id} if fault("load-answer-names-session") else {}
 
 
@@ -1025,6 +1152,18 @@ def new_session(params):
         for server in sessions.pop(next(iter(sessions))).mcp:
             server.child.kill()
     sessions[s.id] = s
+    if fault("other-folders-replace-cwd-as-root"):
+        s.roots = [os.path.normpath(folder) for folder in params.get("additionalDirectories") or []]
+        if not all(map(os.path.isabs, s.roots)):
+            raise Rpc(-32602, "A folder is not absolute")
+        if s.roots:
+            s.about += " You may also use the folders " + ", ".join(s.roots) + "."
+    if commanding:
+        if fault("commands-known-in-newest-session-only"):
+            offered.clear()
+        offered[s.id] = COMMANDS
+        threading.Timer(0.05, send, (), {"method": "session/update", "params": {"sessionId": s.id, "update": {
+            "sessionUpdate": "available_commands_update", "availableCommands": COMMANDS}}}).start()
     more = options() if fault("model-option-set-for-all-sessions") else {}
     if fault("mode-refused-during-turn"):
         more["modes"] = {"currentModeId": s.mode, "availableModes": [
@@ -1069,7 +1208,8 @@ def list_sessions(params):
     if params.get("cursor") is not None:
         raise Rpc(-32602, "There is only one page")
     cwd = params.get("cwd") and os.path.normpath(params["cwd"])
-    return {"sessions": [{"sessionId": s.id, "cwd": s.cwd} for s in list(sessions.values()) if cwd in (None, s.cwd)]}
+    return {"sessions": [{"sessionId": s.id, "cwd": s.cwd, **({"title": s.title} if s.title else {})}
+                         for s in list(sessions.values()) if cwd in (None, s.cwd)]}
 
 
 def delete_session(params):
@@ -1083,6 +1223,12 @@ def delete_session(params):
     for server in s.mcp if s else []:
         server.child.kill()
     return {}
+
+
+def close_session(params):
+    if params["sessionId"] not in sessions:
+        raise Rpc(-32602, "No such session", {"sessionId": params["sessionId"]})
+    return delete_session(params)
 
 
 def options():
@@ -1120,8 +1266,24 @@ def initialize(params):
         editor.update(able.get("fs") or {})
     if fault("terminal-capability-fails-commands"):
         editor["terminal"] = able.get("terminal")
+    if "clientCapabilities" in params and fault("capabilities-without-fs-refused"):
+        editor["ways"] = [way for way, on in able["fs"].items() if on]
+    if fault("read-capability-false-taken-for-true"):
+        editor["reads"] = "readTextFile" in (able.get("fs") or {})
+    if signing_in or fault("form-without-fields-has-no-properties"):
+        editor["elicitation"] = able.get("elicitation")
     if keeping:
         result["agentCapabilities"]["loadSession"] = True
+    if fault("other-folders-replace-cwd-as-root"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"additionalDirectories": {}}
+    if fault("close-capability-is-true"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"close": True}
+    if fault("title-reaches-list-one-prompt-late"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"list": {}}
+    if fault("prompt-that-begins-with-image-fails"):
+        result["agentCapabilities"]["promptCapabilities"] = {"image": True}
+    if not able and fault("own-capabilities-told-only-to-client-that-has-some"):
+        del result["agentCapabilities"]
     if listing or fault("list-shows-launch-project-only"):
         result["agentCapabilities"]["sessionCapabilities"] = {"list": {}}
     if fault("fork-loses-model-and-servers"):
@@ -1167,6 +1329,9 @@ def start_prompt(params):
         blocks = [b for b in blocks if b["type"] != "resource_link" or b["uri"] not in s.links]
         s.links |= {b["uri"] for b in blocks if b["type"] == "resource_link"}
     text = prompt_text(blocks)
+    if len(blocks) > 1 and fault("command-with-other-blocks-refused"):
+        if text.split()[:1] and text.split()[0] in [f"/{c['name']}" for c in offered.get(s.id, [])]:
+            raise Rpc(-32602, "A command stands alone")
     others = fault("busy-session-refuses-prompts-of-others") and any(o.turn for o in sessions.values())
     if s.turn is not mine or others:
         if fault("second-prompt-detaches-running-turn"):
@@ -1276,6 +1441,10 @@ def handle(m):
         answer(rid, set_mode, params)
     elif method in ("session/list", "session/delete") and fault("deleted-session-returns-when-turn-ends"):
         answer(rid, list_sessions if method == "session/list" else delete_session, params)
+    elif method == "session/list" and fault("title-reaches-list-one-prompt-late"):
+        answer(rid, list_sessions, params)
+    elif method == "session/close" and fault("close-capability-is-true"):
+        answer(rid, close_session, params)
     elif not fault("unknown-request-not-answered"):
         send(id=rid, error={"code": -32601, "message": "Method not found"})
 
