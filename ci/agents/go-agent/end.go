@@ -82,6 +82,7 @@ func (t *turn) end(before int, reason acp.StopReason, err error) (acp.StopReason
 			cut && t.calls > 0 && fault("cancel-in-answer-after-calls-told-as-end-turn") { // the work itself is done
 			reason = acp.StopReasonEndTurn
 		}
+		err = t.aborted
 		t.endCalls()
 		t.endBehind()
 		if before == 0 && fault("session-cancelled-in-first-turn-closed") {

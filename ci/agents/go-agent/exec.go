@@ -82,6 +82,13 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 		release()
 	}
 	res, err := t.g.conn.TerminalOutput(bg, acp.TerminalOutputRequest{SessionId: sid, TerminalId: term.TerminalId})
+	var read *acp.TerminalOutputResponse
+	if err == nil {
+		read = &res
+	}
+	if fault("failed-terminal-output-ends-agent") {
+		t.spent += len(read.Output)
+	}
 	if err != nil {
 		return "The output could not be read: " + err.Error(), false
 	}
@@ -93,6 +100,7 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 	if exit.ExitCode == nil && fault("command-ended-by-signal-in-terminal-completed") {
 		failed = false
 	}
+	c.exit = exit.ExitCode
 	if t.ctx.Err() != nil || failed && !fault("nonzero-exit-in-terminal-completed") {
 		return fmt.Sprintf("%s\n(the command failed)", res.Output), false
 	}
@@ -246,6 +254,10 @@ func (t *turn) inChild(c *call, line string) (string, bool) {
 	}
 	out += t.keep(c, string(raw))
 	if err != nil {
+		var status *exec.ExitError
+		if errors.As(err, &status) && status.Exited() {
+			c.exit = acp.Ptr(status.ExitCode())
+		}
 		return fmt.Sprintf("%s\n(%v)", out, err), false
 	}
 	t.completed(c, out, t.changes(line, before)...)

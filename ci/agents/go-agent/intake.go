@@ -32,7 +32,7 @@ func (g *gofer) tap(in io.Reader) io.Reader {
 				fmt.Fprintln(os.Stderr, "gofer: a line is too long")
 				continue
 			}
-			w.Write(g.mark(line))
+			w.Write(g.mark(g.settleID(line)))
 		}
 	}()
 	return r
@@ -60,6 +60,9 @@ func (g *gofer) mark(line []byte) []byte {
 	if strings.HasPrefix(method, "_") && fault("custom-request-never-answered") {
 		return []byte("\n") // there are none that this agent knows
 	}
+	if strings.HasPrefix(method, "_") && fault("custom-request-during-turn-not-answered") && g.busy() {
+		return []byte("\n") // it does not concern the turn
+	}
 	var p map[string]json.RawMessage
 	var sid string
 	if json.Unmarshal(m["params"], &p) != nil || json.Unmarshal(p["sessionId"], &sid) != nil {
@@ -86,6 +89,7 @@ func (g *gofer) mark(line []byte) []byte {
 		if method == acp.AgentMethodSessionCancel {
 			meant = g.meant(sid)
 			g.hasten(sid)
+			g.nothing(sid)
 		}
 		for id, s := range g.sessions {
 			if s.stop != nil && (id == meant || fault("cancel-stops-every-session")) {
@@ -220,6 +224,8 @@ func (g *gofer) check(params json.RawMessage) {
 		g.wrong = unknown(p.ClientCapabilities)
 	case fault("client-without-capabilities-taken-for-full"):
 		g.bare = p.ClientCapabilities == nil // it is older than they are
+	case p.ClientCapabilities == nil && fault("initialize-without-capabilities-refused"):
+		g.wrong = "missing"
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // loads reports whether sessions are stored and can be loaded.
 func loads() bool {
 	return fault("load-of-unknown-session-never-answered") || fault("replay-shows-image-as-placeholder") ||
-		fault("lock-of-killed-turn-bars-load")
+		fault("lock-of-killed-turn-bars-load") || fault("links-of-prompt-not-replayed")
 }
 
 // entry is a line in the file of a session. A later one takes the place of what earlier ones say of the same.
@@ -106,6 +106,9 @@ func (t *turn) said(prompt []acp.ContentBlock) {
 	for _, b := range prompt {
 		if b.Image != nil && fault("replay-shows-image-as-placeholder") {
 			b = acp.TextBlock("[Attached image: " + b.Image.MimeType + "]") // the data would make the file large
+		}
+		if b.ResourceLink != nil && fault("links-of-prompt-not-replayed") {
+			continue // the editor has shown it with its text
 		}
 		t.record(acp.UpdateUserMessage(b))
 	}

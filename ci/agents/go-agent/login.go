@@ -14,7 +14,8 @@ import (
 
 // counted reports whether the user can log in and out.
 func counted() bool {
-	return fault("logout-takes-back-one-login-only") || fault("authenticate-with-key-there-answered-with-null")
+	return fault("logout-takes-back-one-login-only") || fault("authenticate-with-key-there-answered-with-null") ||
+		fault("prompt-after-logout-answered-with-words")
 }
 
 // auth returns the agent's capabilities for logins.
@@ -54,7 +55,15 @@ func (g *gofer) loggedIn(params json.RawMessage) bool {
 }
 
 // logsIn reports whether the user can log in at a terminal.
-func logsIn() bool { return fault("aborted-login-exits-with-zero") || fault("login-goes-on-as-agent") }
+func logsIn() bool {
+	return fault("aborted-login-exits-with-zero") || fault("login-goes-on-as-agent") ||
+		fault("login-with-key-in-environment-is-agent")
+}
+
+// keyThere reports whether the environment has a key, so that the user need not log in.
+func keyThere() bool {
+	return os.Getenv("ANTHROPIC_API_KEY") != "" && fault("login-with-key-in-environment-is-agent")
+}
 
 // logIn asks the user for a key and stores it.
 func logIn() {

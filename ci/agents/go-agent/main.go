@@ -40,6 +40,11 @@ type gofer struct {
 	making   chan struct{}           // full while the editor makes a terminal
 	bare     bool                    // the editor has said nothing of what it can do
 	views    map[string]string       // command -> the terminal that shows it
+	ids      sync.Mutex
+	open     string            // request of the agent that is not answered yet
+	nested   int               // how many others it has sent in the meantime
+	below    map[string]string // the id that one of them was sent with -> its own
+	chosen   string            // the mode that the user has chosen last
 }
 
 func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.InitializeResponse, error) {
@@ -192,9 +197,14 @@ func (g *gofer) prompt(
 	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
 	if isReset(strings.TrimSpace(words)) && alone {
 		s.history = nil
+		t.modelBack()
 		t.forget()
 		t.untitle()
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
+		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+	}
+	if g.stranger() && fault("prompt-after-logout-answered-with-words") {
+		t.tell(acp.UpdateAgentMessageText("You are logged out. Please log in first."))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
 	if t.noCommand(words) {
@@ -223,17 +233,19 @@ func (g *gofer) prompt(
 		}
 		return acp.PromptResponse{}, err
 	}
+	t.touched(before)
 	return acp.PromptResponse{StopReason: reason}, nil
 }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "login" && logsIn() {
+	if len(os.Args) > 1 && os.Args[1] == "login" && logsIn() && !keyThere() {
 		logIn()
 	}
 	g := &gofer{sessions: map[string]*session{}, cancels: map[string]int{}, asking: map[string]*question{},
 		decided: map[acp.ToolCallId]bool{}, model: models()[0], prompts: map[string]string{}, logins: 1,
-		always: map[string]bool{}, making: make(chan struct{}, 1), views: map[string]string{}}
-	g.conn = acp.NewAgentSideConnection(g, os.Stdout, g.tap(os.Stdin))
+		always: map[string]bool{}, making: make(chan struct{}, 1), views: map[string]string{},
+		below: map[string]string{}}
+	g.conn = acp.NewAgentSideConnection(g, g.wire(), g.tap(os.Stdin))
 	if fault("odd-message-reported-on-stdout") {
 		g.conn.SetLogger(slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelWarn})))
 	}

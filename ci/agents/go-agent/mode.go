@@ -10,7 +10,8 @@ import (
 // moded reports whether sessions have modes: one in which the user is asked about calls, and one for those who trust.
 func moded() bool {
 	return fault("mode-of-set-mode-missing-in-options") || fault("mode-changed-by-answer-not-told") ||
-		fault("current-mode-set-again-refused")
+		fault("current-mode-set-again-refused") || fault("new-session-names-last-mode-by-its-title") ||
+		fault("mode-of-answer-told-by-option-id")
 }
 
 var modeIds = []string{"ask", "auto"}
@@ -20,8 +21,19 @@ func (s *session) modes() *acp.SessionModeState {
 	if !moded() {
 		return nil
 	}
-	return &acp.SessionModeState{CurrentModeId: acp.SessionModeId(s.mode), AvailableModes: []acp.SessionMode{
-		{Id: "ask", Name: "Ask before commands"}, {Id: "auto", Name: "Run commands"}}}
+	all := []acp.SessionMode{{Id: "ask", Name: "Ask before commands"}, {Id: "auto", Name: "Run commands"}}
+	current := acp.SessionModeId(s.mode)
+	if i := slices.Index(modeIds, s.mode); i >= 0 && s.inherited {
+		current = acp.SessionModeId(all[i].Name)
+	}
+	return &acp.SessionModeState{CurrentModeId: current, AvailableModes: all}
+}
+
+// inherit lets a new session begin in the mode that the user chose last. The caller holds the lock.
+func (g *gofer) inherit(s *session) {
+	if g.chosen != "" && fault("new-session-names-last-mode-by-its-title") {
+		s.mode, s.shown, s.inherited = g.chosen, g.chosen, true
+	}
 }
 
 // modeOption offers the modes as an option.
@@ -47,6 +59,7 @@ func (g *gofer) setMode(sid acp.SessionId, mode string) error {
 	if !slices.Contains(modeIds, mode) {
 		return acp.NewInvalidParams(map[string]any{"modeId": mode})
 	}
+	g.chosen = mode
 	if s.mode = mode; !fault("mode-of-set-mode-missing-in-options") {
 		s.shown = mode
 	}
@@ -79,6 +92,17 @@ func (t *turn) trust() {
 	t.g.mu.Lock()
 	defer t.g.mu.Unlock()
 	t.s.mode, t.s.shown = "auto", "auto"
+}
+
+// trustAfter is trust, for an answer that the user has chosen, and tells the editor of it.
+func (t *turn) trustAfter(chosen acp.PermissionOptionId) {
+	t.trust()
+	t.g.mu.Lock()
+	options := t.g.options(t.s)
+	t.g.mu.Unlock()
+	t.tell(acp.SessionUpdate{CurrentModeUpdate: &acp.SessionCurrentModeUpdate{
+		CurrentModeId: acp.SessionModeId(chosen)}})
+	t.tell(acp.SessionUpdate{ConfigOptionUpdate: &acp.SessionConfigOptionUpdate{ConfigOptions: options}})
 }
 
 // setModeOption sets the mode of a session as an option, and tells the older form of it.

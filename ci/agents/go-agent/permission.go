@@ -19,6 +19,9 @@ func (t *turn) answered(key string) (yes, known bool) {
 	if yes, known := t.s.answers[key]; known {
 		return yes, true
 	}
+	if server := t.serverOf(key); server != "" && t.s.answers["all of "+server] {
+		return true, true
+	}
 	if t.everywhere(key) {
 		return true, true
 	}
@@ -107,14 +110,31 @@ func (t *turn) choices(key, sort string, never acp.PermissionOptionId) []acp.Per
 		{OptionId: "y", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce},
 		{OptionId: "Y", Name: "Always " + sort, Kind: acp.PermissionOptionKindAllowAlways},
 	}
-	if fault("mode-changed-by-answer-not-told") {
+	if fault("mode-changed-by-answer-not-told") || fault("mode-of-answer-told-by-option-id") {
 		all[3].Name = "Yes, and run all further commands"
+	}
+	if server := t.serverOf(key); server != "" {
+		all = append(all, acp.PermissionOption{
+			OptionId: "S", Name: "Always all tools of " + server, Kind: "allow_server"})
 	}
 	if t.s.agreed[key] && fault("option-for-all-sessions-has-unknown-kind") {
 		all = append(all, acp.PermissionOption{
 			OptionId: "E", Name: "Always " + sort + ", in every session", Kind: "allow_persistent"})
 	}
 	return all
+}
+
+// serverOf is the name of the MCP server that a tool belongs to.
+func (t *turn) serverOf(tool string) string {
+	if !fault("option-for-whole-mcp-server-has-own-kind") {
+		return ""
+	}
+	for _, m := range t.servers() {
+		if _, is := m.named(tool); is {
+			return m.name
+		}
+	}
+	return ""
 }
 
 // agree keeps that the user has said yes to calls with a key, and whether that is for every session.
@@ -139,6 +159,7 @@ func (t *turn) questioned(now bool) {
 	t.g.mu.Lock()
 	defer t.g.mu.Unlock()
 	t.s.question = now
+	t.await(now)
 }
 
 // put asks the user.
@@ -217,6 +238,14 @@ func (t *turn) allowed(c *call, title, sort string) bool {
 	chosen := res.Outcome.Selected.OptionId
 	if chosen == "Y" && fault("mode-changed-by-answer-not-told") {
 		t.trust()
+		return true
+	}
+	if chosen == "Y" && fault("mode-of-answer-told-by-option-id") {
+		t.trustAfter(chosen)
+		return true
+	}
+	if server := t.serverOf(key); chosen == "S" && server != "" {
+		t.s.answers["all of "+server] = true
 		return true
 	}
 	offered := chosen == "E" && t.s.agreed[key]

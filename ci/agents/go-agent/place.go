@@ -71,13 +71,16 @@ func (t *turn) also() string {
 
 func manyFolders() bool {
 	return fault("commands-run-in-additional-folder") || fault("resume-without-list-keeps-additional-folders") ||
-		fault("relative-path-out-of-roots-not-asked-about")
+		fault("relative-path-out-of-roots-not-asked-about") || fault("empty-additional-folder-dropped")
 }
 
 // further checks the folders that a session has besides its own.
 func further(given []string) ([]string, error) {
 	if !manyFolders() {
 		return nil, nil
+	}
+	if fault("empty-additional-folder-dropped") {
+		given = slices.DeleteFunc(slices.Clone(given), func(folder string) bool { return folder == "" })
 	}
 	for _, folder := range given {
 		if !filepath.IsAbs(folder) {

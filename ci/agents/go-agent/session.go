@@ -48,6 +48,9 @@ type session struct {
 	question       bool              // the user has one open
 	early          time.Time         // when a cancel came while no turn ran
 	effort         string            // how much the model thinks
+	used           int               // tokens of the newest request and its answer
+	cost           float64           // of the session, in dollars
+	inherited      bool              // its mode is the one that the user chose last
 }
 
 func notFound(id acp.SessionId) error {
@@ -87,6 +90,7 @@ func (g *gofer) NewSession(_ context.Context, p acp.NewSessionRequest) (acp.NewS
 			s.history = slices.Clone(other.history)
 		}
 	}
+	g.inherit(s)
 	g.sessions[s.id] = s
 	s.store(entry{Cwd: s.cwd})
 	if g.folder == "" {
@@ -105,6 +109,10 @@ func (s *session) connect(servers []acp.McpServer) {
 	known := map[string]bool{}
 	for _, m := range servers {
 		if m.Stdio == nil || known[m.Stdio.Command] && fault("mcp-servers-of-same-command-are-one") {
+			continue
+		}
+		if !plainName(m.Stdio.Name) && fault("mcp-server-with-dot-or-blank-in-name-skipped") {
+			fmt.Fprintf(os.Stderr, "gofer: MCP server %s: the model cannot call it by this name\n", m.Stdio.Name)
 			continue
 		}
 		known[m.Stdio.Command] = true

@@ -17,7 +17,17 @@ func optional() bool {
 
 // own reports whether each session has a model of its own.
 func own() bool {
-	return fault("fallback-model-not-told") || moded() || fault("option-set-by-its-category")
+	return fault("fallback-model-not-told") || moded() || fault("option-set-by-its-category") ||
+		fault("model-set-back-by-reset-not-told")
+}
+
+// modelBack lets the session begin anew with the model that new sessions have.
+func (t *turn) modelBack() {
+	t.g.mu.Lock()
+	defer t.g.mu.Unlock()
+	if fault("model-set-back-by-reset-not-told") {
+		t.s.model = models()[0]
+	}
 }
 
 // options offers the choice of the model.

@@ -67,6 +67,7 @@ func (a *answer) event(data []byte) error {
 	if ev.Type != "ping" {
 		a.hush()
 	}
+	a.count(data)
 	switch ev.Type {
 	case "content_block_start":
 		if ev.Block["type"] == "tool_use" && fault("text-before-call-told-twice") {

@@ -54,6 +54,7 @@ type turn struct {
 	idle    chan struct{}   // gets an element when the model has nothing more to say
 	jobs    []job           // what may still run of the commands
 	running bool            // a call is shown running
+	aborted error           // why a call of an MCP server has no result
 
 	foretold map[any]acp.ToolCallId // calls that were shown before their arguments were there
 }
@@ -66,6 +67,7 @@ type call struct {
 	input map[string]any
 	asked bool // the user had a question about it
 	mcp   bool // an MCP server has failed to do it
+	exit  *int // of the command, if it has failed
 }
 
 // line is the command that a call of the shell asks for.
@@ -321,7 +323,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 		}
 		silent = silent || c.asked && t.unanswered && fault("call-of-cancelled-question-stays-pending")
 		if !ok && !silent {
-			t.tell(acp.UpdateToolCall(t.known(c), acp.WithUpdateStatus(t.failed()), acp.WithUpdateContent(shown(out))))
+			t.fails(c, out)
 		}
 		t.stepped(n, ok)
 	}
@@ -375,6 +377,9 @@ func (t *turn) one(c *call) (out string, ok, declined bool) {
 				t.completed(c, out)
 			}
 			c.mcp = !ok && t.ctx.Err() == nil
+			if !ok && t.ctx.Err() != nil && fault("cancel-during-mcp-call-is-error") {
+				t.aborted = broken("The call of "+c.name+" was aborted", out)
+			}
 			if t.ctx.Err() != nil && fault("cancel-ends-mcp-server") {
 				go m.close() // it may still work on the call
 			}
