@@ -276,15 +276,15 @@ func (r *run) artifacts(res *results.Result, workspace string) {
 	}
 	res.Artifacts = map[string]string{"transcript": filepath.ToSlash(filepath.Join(r.scenario.ID, "transcript.jsonl"))}
 	put := func(what, name, text string) {
-		if err := r.folder.Write(r.artifact(name), []byte(r.engine.clean(text))); err != nil {
+		if err := r.folder.Write(r.artifact(name), []byte(text)); err != nil {
 			res.Notes = append(res.Notes, fmt.Sprintf("writing %s: %v", name, err))
 			return
 		}
 		res.Artifacts[what] = filepath.ToSlash(filepath.Join(r.scenario.ID, name))
 	}
 	put("rendered", "rendered.golden", r.rendered)
-	put("stderr", "stderr.txt", r.stderr(16<<20))
-	put("workspace", "workspace.diff", workspace)
+	put("stderr", "stderr.txt", r.engine.clean(r.stderr(16<<20)))
+	put("workspace", "workspace.diff", r.engine.clean(workspace))
 }
 
 // discard removes the run's directory, or moves it to the artifacts if Keep is set.

@@ -231,6 +231,21 @@ cat >/dev/null`
 		Expect(judged("exists two.txt\n").Checks[0].Verdict).To(Equal(results.Fail))
 	})
 
+	It("is fail where an answer never comes, also in a check of a lesser class", func() {
+		const agent = `
+read -r initialize; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,` +
+			`"agentCapabilities":{"loadSession":true}}}'
+read -r new; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+cat >/dev/null`
+		p := agents.AdHoc([]string{"sh", "-c", agent})
+		p.Timeouts.Start = 100 * time.Millisecond
+		e := engineFor(p)
+		e.StepTimeout = p.Timeouts.Start
+		r := run(e, "session new a\ncheck LOAD-011\nsession load a\n")
+		Expect(r.Checks).To(ConsistOf(And(HaveField("Verdict", results.Fail), HaveField("Class", results.Fail),
+			HaveField("Requirements", []string{"LOAD-011", "RPC-005"}))), text(r))
+	})
+
 	It("fails on another stop reason and says which", func() {
 		r := run(engine(), "check a\nprompt 'Say hello.'\nawait turn refusal\ncheck b\n"+hello)
 		Expect(r.Verdict).To(Equal(results.Fail), text(r))
