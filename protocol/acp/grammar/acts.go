@@ -23,6 +23,8 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"done":   func(w *writer) script.Word { return script.Text(w.at.done) },
 		"prompt": func(w *writer) script.Word { return script.Text(w.at.prompt) },
 		"login":  func(w *writer) script.Word { return script.Text(w.Login) },
+		// earlier: the session's prompt before the turn's
+		"earlier": func(w *writer) script.Word { return script.Text(w.at.before) },
 		"option": func(w *writer) script.Word {
 			for _, o := range w.Options {
 				return script.Text(o.ID)
@@ -38,15 +40,13 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"running": func(w *writer) bool { return !w.at.gone },
 		"ends":    func(w *writer) bool { return w.at.ends() },
 		"once":    func(w *writer) bool { return w.at.once() },
-		// takes-back: the editor can cancel the prompt by its request id. Excluded while a permission or a question is
-		// open, because it is not clear how the editor must then answer.
-		"takes-back": func(w *writer) bool {
-			return w.at.ends() && w.at.state != "permission open" && w.at.state != "question open"
-		},
-		"stayed": func(w *writer) bool { return w.at.solid && !w.at.moved },
-		"loads":  func(w *writer) bool { return w.has("ways") && w.at.solid && w.at.once() },
-		"mode":   func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
-		"option": func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },
+		// takes-back: the editor can cancel the prompt by its request id. Excluded while the user is asked, because it is
+		// not clear how the editor must then answer.
+		"takes-back": func(w *writer) bool { return w.at.ends() && !w.at.asks() },
+		"stayed":     func(w *writer) bool { return w.at.solid && !w.at.moved },
+		"loads":      func(w *writer) bool { return w.has("ways") && w.at.solid && w.at.once() },
+		"mode":       func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
+		"option":     func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },
 		// apart: another session can work at the same time. alone: if the process ends, no other work is lost.
 		"v2":    func(w *writer) bool { return w.V2 },
 		"apart": func(w *writer) bool { return w.has("several") && w.Together && len(w.open) == 1 },
@@ -59,6 +59,9 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		},
 		"asks-user":  func(w *writer) bool { return w.at.state == "permission open" },
 		"lists":      func(w *writer) bool { return w.ways("list") },
+		"reloads":    func(w *writer) bool { return w.ways("load") },
+		"resumes":    func(w *writer) bool { return w.ways("resume") },
+		"later-turn": func(w *writer) bool { return w.at.once() && w.at.before != "" },
 		"idle-other": func(w *writer) bool { return len(w.idlers()) > 0 },
 		"lost-other": func(w *writer) bool { return len(w.returning()) > 0 && w.has("ways") },
 		// While a command runs, the editor may be able to cancel the call, to cancel only its terminal, or to kill the

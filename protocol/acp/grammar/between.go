@@ -137,11 +137,16 @@ func (w *writer) command() {
 		more = script.Option("blocks", script.Quote(marshal([]object{link})))
 		w.covered("command", "beside a link")
 	}
+	line := "/" + name
+	if w.one(2) {
+		line += " " + w.text()
+		w.covered("command", "with words")
+	}
 	w.check("CMD-003", "runs-the-command")
-	w.Add("prompt %s %s %s as %s", c.name, script.Quote("/"+name), more, w.name("P"))
+	w.Add("prompt %s %s %s as %s", c.name, script.Quote(line), more, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(w.last())) // for an agent that asks the model nevertheless
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
-	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+`"`))
+	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name))
 	w.check("", "goes-on")
 	w.covered("command", name)
 	w.plainTurn(other)

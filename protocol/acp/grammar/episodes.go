@@ -242,7 +242,7 @@ func (w *writer) lost(lines ...string) {
 		w.Add(l)
 	}
 	for _, c := range w.convos {
-		c.gone = true
+		c.gone, c.latest, c.before = true, "", ""
 	}
 	w.asked = map[string]string{}
 }

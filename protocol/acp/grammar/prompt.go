@@ -160,6 +160,7 @@ func (w *writer) prompt(c *convo, name string) {
 	if w.has("media") && !w.off("b") && w.one(8) {
 		meta = script.Option("meta", script.Quote(`{"example.com/trace": "00-4bf92f35"}`))
 	}
+	c.before, c.latest = c.latest, name
 	w.covered("prompt", shape)
 	w.Add("prompt %s %s %s %s as %s", c.name, script.Quote(text), more, meta, name)
 }

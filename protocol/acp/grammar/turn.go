@@ -253,15 +253,12 @@ func (w *writer) replies(t *turn) {
 	if t.request == "" {
 		return
 	}
-	switch t.state {
-	case "permission open":
-		if t.stopped == "" {
-			w.answers(t)
-		}
-	case "question open":
-		if t.stopped == "" {
-			w.fills(t)
-		}
+	switch {
+	case t.asks() && t.stopped != "":
+	case t.state == "permission open":
+		w.answers(t)
+	case t.state == "question open":
+		w.fills(t)
 	default:
 		if w.one(4) {
 			w.covered(t.state, "answer late")
@@ -275,6 +272,11 @@ func (w *writer) replies(t *turn) {
 		}
 		w.Add("answer %s %s", t.request, how)
 	}
+}
+
+// asks reports whether a question to the user holds the turn.
+func (t *turn) asks() bool {
+	return slices.Contains([]string{"permission open", "question open", "page open"}, t.state)
 }
 
 // fillings has the editor's answers to a question. FIELD stands for the first required field of the form, and WORD for
@@ -315,6 +317,11 @@ type heldAnswer struct{ name, key, value string }
 // answersOf has, for each state, the editor's possible answers to the request that holds the turn. All answers are
 // valid by the schema, because an invalid answer would excuse the agent.
 var answersOf = map[string][]heldAnswer{
+	"page open": {
+		{"accept", "result", `{"action": "accept"}`}, {"decline", "result", `{"action": "decline"}`},
+		{"cancel", "result", `{"action": "cancel"}`}, {"later", "result", `{"action": "_later"}`},
+		{"internal error", "error", "-32603"},
+	},
 	"file read open": {
 		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},
 		{"internal error", "error", "-32603"}, {"empty content", "result", `{"content": ""}`}, {"refusal", "error", "-32000"},

@@ -57,12 +57,14 @@ type convo struct {
 	mode        string // mode of the session; "" is the initial one
 	told        string // regular expression that finds the last prompt that the model has answered
 	said        string // text of the last prompt
-	number      int
-	again       string // said, once the model has answered it, so that the user may repeat it; else ""
-	servers     bool   // the session has the MCP server
-	moved       bool   // the session was reopened in another folder
-	shared      bool   // another process of the agent has the session open, and may keep it to itself
-	dir, extra  string // folders of the session, relative to the workspace: its own and an additional one
+	// latest and before are the names of the last two prompts that this process of the agent got; "" if there is none.
+	latest, before string
+	number         int
+	again          string // said, once the model has answered it, so that the user may repeat it; else ""
+	servers        bool   // the session has the MCP server
+	moved          bool   // the session was reopened in another folder
+	shared         bool   // another process of the agent has the session open, and may keep it to itself
+	dir, extra     string // folders of the session, relative to the workspace: its own and an additional one
 }
 
 // folder returns the session's folder with a slash at the end, or "" if the session works in the workspace itself.
@@ -197,6 +199,10 @@ func (w *writer) setUp() {
 		w.out["requests"] = true
 	}
 	if w.works("ask_user") {
+		if w.one(5) {
+			w.Add("client elicitation=none elicitation.form={}")
+			w.covered("client", "shows no pages")
+		}
 		w.Add("elicit hold")
 	}
 	if newer && w.Falls && !w.V2 {
