@@ -54,21 +54,25 @@ func configComplete(w *watch) {
 	partialUpdates(w)
 }
 
-// partialUpdates checks that each config_option_update lists all options. If another option's value changed, the
-// missing option may be gone for good (partial-update). It is not (update-dropped-option) if the update came during a
-// request whose response lists the option again, with the same values of the other options.
+// partialUpdates checks that each config_option_update lists all options. A missing option may be gone for good
+// (partial-update), mostly if the model or the mode changed, which is no finding. It is not (update-dropped-option) if
+// the update came during a request whose response lists the option again, with the same values of the other options.
 func partialUpdates(w *watch) {
 	type partial struct {
 		conn, seq int
 		lost      string
 		list      []option
+		excused   bool // the model or the mode changed with the update
 	}
 	suspects := map[*session]partial{}
 	tell := func(s *session, point, detail string) {
 		p := suspects[s]
+		delete(suspects, s)
+		if p.excused && point == "partial-update" {
+			return
+		}
 		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q. The list before it "+
 			"has that option%s; an update must list all options.", p.lost, detail)
-		delete(suspects, s)
 	}
 	w.On(func(ev *event) {
 		if _, ok := suspects[ev.session]; ok {
@@ -78,8 +82,9 @@ func partialUpdates(w *watch) {
 			return
 		}
 		w.Saw("partial-update", "update-dropped-option")
-		if lost := lostOption(ev.session.options, ev.options).id; lost != "" {
-			rules.Remember(suspects, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, lost, ev.options})
+		told, without := lostOption(ev.session.options, ev.options).id, missing(ev.session.options, ev.options).id
+		if without != "" {
+			rules.Remember(suspects, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, without, ev.options, told == ""})
 		}
 	}, optionsUpdate)
 	w.On(func(ev *event) {
@@ -117,6 +122,11 @@ func lostOption(before, after []option) option {
 			return option{}
 		}
 	}
+	return missing(before, after)
+}
+
+// missing returns the first option of before that after lacks, or the zero option.
+func missing(before, after []option) option {
 	return lists.First(before, func(o option) bool { return findOption(after, o.id) == nil })
 }
 

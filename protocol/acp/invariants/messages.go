@@ -25,19 +25,24 @@ func userEcho(w *watch) {
 
 // msgRuns checks that no other message interrupts the chunks of a message.
 func msgRuns(w *watch) {
-	x := &messageIDs{w, map[*session]*ids{}, map[*turn]*saying{}}
+	x := &messageIDs{watch: w, of: map[*session]*ids{}, says: map[*turn]*saying{}, earlier: earlierIDs{
+		replayed: w.version.states, said: map[*session]saidIDs{}, replays: map[*session]saidIDs{}, latest: map[string]*session{}}}
 	if !w.version.states {
 		w.On(x.model, modelEvent)
 		w.onEnd(func(ev *event) { delete(x.says, ev.turn) })
 	}
 	w.On(func(ev *event) { delete(x.of, ev.session) }, asked(loadSession), answered(loadSession), asked(resumeSession))
+	w.On(x.earlier.loads, asked(loadSession))
+	w.On(x.earlier.resumes, asked(resumeSession))
+	w.On(x.earlier.loaded, answered(loadSession))
 	w.inSession(x.chunk, messages()...)
 }
 
 type messageIDs struct {
 	*watch
-	of   map[*session]*ids
-	says map[*turn]*saying // by turn, the model's latest reply
+	of      map[*session]*ids
+	says    map[*turn]*saying // by turn, the model's latest reply
+	earlier earlierIDs
 }
 
 // saying is a reply of the model: the number of its texts, what it has said without white space, how many bytes of that
@@ -103,16 +108,16 @@ func (x *messageIDs) inPieces(ev *event, id string, before int) {
 	m.id, m.seq = id, ev.Seq
 }
 
-// ids has the message ids of a session. began has the Seq at which each message began, by kind of message. turns has
-// the turn of each message of the agent. with is the Seq of the turn's latest chunk that has an id, and without of the
-// latest that has none.
+// ids has the message ids of a session. began has the Seq at which each message began, by kind of message, and ended
+// that of the agent's latest chunk with each id. with is the Seq of the turn's latest chunk that has an id, and without
+// of the latest that has none.
 type ids struct {
 	began         [3]map[string]int
-	turns         map[string]*turn
+	ended         map[string]int
 	turn          *turn
 	with, without int
 	latest        topic // topic of the latest chunk with an id
-	chunk         int   // Seq of the latest chunk
+	chunk, user   int   // Seq of the latest chunk, and of the user's
 }
 
 const rememberedIDs = 1 << 12
@@ -125,6 +130,9 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	m := rules.Entry(x.of, s)
 	before := m.chunk
 	m.chunk = ev.Seq
+	if ev.topic == userChunk {
+		m.user = ev.Seq
+	}
 	id := ev.update.Get("messageId")
 	x.alike(ev, m, id.Kind() == wire.String)
 	if id.Kind() != wire.String {
@@ -134,8 +142,8 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	x.Saw("id-returns")
 	resumes := kind == 0 && s.window != nil && m.latest > userChunk
 	m.latest = ev.topic
-	if kind > 0 && ev.turn != nil {
-		x.ofTurn(ev, m, text)
+	if kind > 0 {
+		x.ofAgent(ev, m, text)
 	}
 	if ev.topic == agentChunk && ev.turn != nil {
 		x.inPieces(ev, text, before)
@@ -171,19 +179,4 @@ func (x *messageIDs) alike(ev *event, m *ids, has bool) {
 	if *here = ev.Seq; elsewhere > 0 && m.turn != nil {
 		x.find("mixed", ev, "", []int{elsewhere}, "Some chunks of the turn have a messageId, but others have none.")
 	}
-}
-
-// ofTurn checks that a message of the agent does not reuse an id of an earlier turn.
-func (x *messageIDs) ofTurn(ev *event, m *ids, id string) {
-	before := m.turns[id]
-	apart := before != nil && before != ev.turn && before.alone() && ev.turn.alone() // else one may steer the other
-	x.judge("next-turn", apart, ev, "", nil,
-		"The message has the messageId %q of an earlier turn's message, so clients append it there.", id)
-	if before != nil {
-		return
-	}
-	if m.turns == nil || len(m.turns) >= rememberedIDs {
-		m.turns = map[string]*turn{}
-	}
-	m.turns[id] = ev.turn
 }
