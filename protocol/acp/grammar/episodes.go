@@ -30,6 +30,7 @@ func episodes() []episode {
 		}, (*writer).answeredLate},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
 		{2, "at once", func(w *writer) bool { return w.has("several") && len(w.convos) < most }, (*writer).atOnce},
+		{1, "many turns", func(w *writer) bool { return w.has("ways") && w.ways("load", "resume") }, (*writer).manyTurns},
 		{1, "many sessions", func(w *writer) bool { return w.has("several") }, (*writer).manySessions},
 		{1, "servers apart", func(w *writer) bool {
 			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
@@ -207,7 +208,7 @@ func (w *writer) atOnce() {
 func (w *writer) manySessions() {
 	c := w.solidConvo()
 	told := c.told
-	for range 6 {
+	for range 11 {
 		w.Add("session new %s", w.name("s"))
 	}
 	w.covered("new", "many sessions")
@@ -215,6 +216,19 @@ func (w *writer) manySessions() {
 	w.plainTurn(c)
 	w.modelSaw("", c, told)
 	w.check("", "goes-on")
+}
+
+// manyTurns writes more turns than an agent may keep of a session, reopens the session, and continues it.
+func (w *writer) manyTurns() {
+	c := w.solidConvo()
+	for range 21 {
+		w.plainTurn(c)
+	}
+	w.leavesAll([]*convo{c})
+	c.gone = true
+	w.reopen(c)
+	w.covered("way in", "many turns")
+	w.plainTurn(c)
 }
 
 // leavesAll closes the sessions, or restarts the agent. Later lines must reopen the sessions.
