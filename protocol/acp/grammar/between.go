@@ -131,21 +131,26 @@ func (w *writer) command() {
 		w.reopen(c)
 		w.covered("command", "after a load")
 	}
+	if w.one(2) {
+		w.Add("session new %s", w.name("s"))
+		w.covered("command", "in an older session")
+	}
+	requirement, line, ends := "CMD-003", "/"+name, "any|error"
 	var more script.Word
 	if w.has("media") && w.one(3) {
+		requirement, ends = "CMD-004", "any" // the agent takes the command alone
 		link := object{"type": "resource_link", "uri": "https://docs.example.test/" + w.name("page"), "name": w.named}
 		more = script.Option("blocks", script.Quote(marshal([]object{link})))
 		w.covered("command", "beside a link")
 	}
-	line := "/" + name
-	if w.one(2) {
+	if !more.Exists() && w.one(2) {
 		line += " " + w.text()
 		w.covered("command", "with words")
 	}
-	w.check("CMD-003", "runs-the-command")
+	w.check(requirement, "runs-the-command")
 	w.Add("prompt %s %s %s as %s", c.name, script.Quote(line), more, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(w.last())) // for an agent that asks the model nevertheless
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.Add("await turn %s %s session=%s", ends, w.soon(), c.name)
 	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name))
 	w.check("", "goes-on")
 	w.covered("command", name)

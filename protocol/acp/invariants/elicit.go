@@ -21,6 +21,10 @@ func elicitScope(w *watch) {
 		p, why := ev.params, wrongScope(ev)
 		w.judge("scope", why != "", ev, "", nil, "The elicitation names %s.", why)
 		if !p.Get("mode").Is("url") {
+			form := p.Get("requestedSchema")
+			whole := form.Get("type").Is("object") && form.Get("properties").Kind() == wire.Object
+			w.judge("form", form.Kind() == wire.Object && !whole, ev, "", nil,
+				"The requestedSchema of the form lacks the type \"object\" or its properties.")
 			return
 		}
 		target := p.Get("url")

@@ -11,6 +11,7 @@ import (
 // message before this answer.
 func initEcho(w *watch) {
 	before := map[*conn]int{}
+	told := 0 // Seq of the latest result that tells what the agent can do
 	w.On(func(ev *event) {
 		if ev.Ref != ev.conn.initAsked {
 			return // the protocol does not define a second initialize
@@ -34,6 +35,11 @@ func initEcho(w *watch) {
 					ev.err.Get("message").Str())
 			}
 			return
+		}
+		can := ev.result.Get("agentCapabilities")
+		if w.judge("capabilities", told > 0 && !isSet(can), ev, "", []int{told},
+			"The result of initialize has no agentCapabilities, but an earlier one has some.") == nil && can.Len() > 0 {
+			told = ev.Seq
 		}
 		if ev.request.offered == 1 {
 			n, ok := ev.result.Get("protocolVersion").Int()

@@ -65,6 +65,7 @@ type play struct {
 	also       []string
 	now        time.Time
 	lastEditor int
+	conn       int // number of the connection, which "restart" raises
 }
 
 // stage writes a text in the notation of rules.Example into a transcript that a checker
@@ -148,6 +149,8 @@ func (p *play) line(line string) error {
 		p.now = p.now.Add(d)
 		p.Append(transcript.Entry{Source: transcript.Note, Kind: transcript.Noted})
 		return err
+	case "restart":
+		p.conn++
 	case "cut":
 		p.end = rules.End{}
 	case "also":
@@ -163,7 +166,7 @@ func (p *play) send(editor bool, raw string, size int) {
 	if editor {
 		from = transcript.Editor
 	}
-	e := p.AppendFrame(0, from, []byte(raw), size)
+	e := p.AppendFrame(p.conn, from, []byte(raw), size)
 	if editor {
 		p.lastEditor = e.Seq
 	}

@@ -62,14 +62,14 @@ func (p *planned) compare(w *watch, ev *event) {
 		"no plan update between that reply and the end of the turn.", size) != nil {
 		return
 	}
-	lost := lists.Where(p.steps, func(s planStep) bool { return p.shown(s) == "" })
+	lost := lists.Where(p.steps, func(s planStep) bool { return s.known() && p.shown(s) == "" })
 	if len(lost) > 0 && len(lost) < len(p.steps) {
 		w.find("steps-missing", ev, "", []int{p.seq, p.sent}, "The model's last plan has %s, but the plan that the agent "+
 			"sent last lacks the step %q.", size, clip(lost[0].Step))
 	}
 	for _, s := range p.steps {
 		now := p.shown(s)
-		w.judge("stale", now != "" && s.Status != "" && now != s.Status, ev, s.Step, []int{p.seq, p.sent},
+		w.judge("stale", now != "" && s.Status != "" && s.known() && now != s.Status, ev, s.Step, []int{p.seq, p.sent},
 			"In the model's last plan the step %q is %s, but in the plan that the agent sent last it is %s.", clip(s.Step),
 			s.Status, now)
 	}
@@ -85,6 +85,12 @@ type planned struct {
 }
 
 type planStep struct{ Step, Status string }
+
+// known reports whether the step has no status or one that the protocol has. An agent may leave out a step with another
+// status, such as a cancelled one, or show it under one of the protocol's.
+func (s planStep) known() bool {
+	return slices.Contains([]string{"", "pending", "in_progress", "completed"}, s.Status)
+}
 
 // planSteps returns the plan in the steps of a model reply. It returns none if the reply has no plan, or several.
 func planSteps(steps wire.Value) []planStep {
