@@ -102,6 +102,7 @@ class Mcp:
 
     def __init__(self, spec, cwd):
         self.name, self.slots, self.n, self.lock = spec["name"], {}, 0, threading.Lock()
+        self.tag = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in self.name)
         self.busy = threading.Lock()
         env = {**os.environ, **{e["name"]: e["value"] for e in spec["env"] if e["value"] or not fault("empty-env-value-not-passed")}}
         if fault("mcp-env-leaks-into-later-servers"):
@@ -307,7 +308,7 @@ class Turn:
         about += self.s.about
         if self.s.brief:
             about += " Answer in one sentence."
-        tools = TOOLS + [{"type": "function", "name": f"{m.name}-{t['name']}", "description": t.get("description", ""),
+        tools = TOOLS + [{"type": "function", "name": f"{m.tag}-{t['name']}", "description": t.get("description", ""),
                           "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
         if fault("terminal-capability-fails-commands"):
             tools.append(RUN)
@@ -681,7 +682,7 @@ class Turn:
                 if code:
                     raise RuntimeError(f"{body}\nThe command ended with {code}.")
             else:
-                server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.name}-{t['name']}" == name), (None, None))
+                server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.tag}-{t['name']}" == name), (None, None))
                 if fault("tools-of-server-with-hyphen-not-found"):
                     owner, _, tool = name.partition("-")
                     server = next((m for m in self.s.mcp if m.name == owner and any(t["name"] == tool for t in m.tools)), None)

@@ -125,7 +125,7 @@ export async function connect(server, cwd, linked) {
       if (until !== sig) until.throwIfAborted();
       return link.call('tools/call', { name, arguments: args }, until);
     };
-    return { name: server.name, tools, close: link.close, use };
+    return { name: server.name.replace(/[^a-zA-Z0-9_-]/g, '_'), tools, close: link.close, use };
   } catch (err) {
     link.close();
     throw err;

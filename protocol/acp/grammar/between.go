@@ -135,6 +135,13 @@ func (w *writer) command() {
 		w.Add("session new %s", w.name("s"))
 		w.covered("command", "in an older session")
 	}
+	set := len(w.Options) > 0 && w.has("settings") && w.one(2)
+	if set {
+		o := pick(w.r, w.Options)
+		w.settles("set-option %s %s %s as %s", c.name, o.ID, pick(w.r, append(slices.Clone(o.Values), o.Current)))
+		w.plainTurn(c)
+		w.covered("command", "after an option")
+	}
 	requirement, line, ends := "CMD-003", "/"+name, "any|error"
 	var more script.Word
 	if w.has("media") && w.one(3) {
@@ -154,6 +161,10 @@ func (w *writer) command() {
 	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name))
 	w.check("", "goes-on")
 	w.covered("command", name)
+	if set { // the option holds, or the agent tells its new value
+		w.turnEndsIn(c, w.says("text"))
+		w.turnEndsIn(c, w.says("text"))
+	}
 	w.plainTurn(other)
 	w.check("SESSION-020", "keeps-its-history")
 	w.modelSaw("", other, told)

@@ -163,6 +163,9 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	g := w.open[t.started]
 	delete(w.open, t.started)
+	if g != nil && !g.asked && t.command() {
+		w.vague[t.session.id] = true // the agent carried out a command, which may have cleared the history
+	}
 	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() {
 		return
 	}

@@ -30,7 +30,7 @@ export async function connect(servers: McpServer[]): Promise<Servers> {
 	const known = fault("mcp-servers-shared-by-name") && shared.get(names)
 	if (known) return known
 	const client = new MultiServerMCPClient({
-		mcpServers: Object.fromEntries(servers.map((s) => [s.name, connection(s)])),
+		mcpServers: Object.fromEntries(servers.map((s) => [label(s), connection(s)])),
 		prefixToolNameWithServerName: true,
 		additionalToolNamePrefix: "mcp",
 		throwOnLoadError: false,
@@ -42,7 +42,7 @@ export async function connect(servers: McpServer[]): Promise<Servers> {
 	}
 	const pids: number[] = []
 	for (const s of servers.filter((s) => !("type" in s))) {
-		const transport = (await client.getClient(s.name).catch(() => undefined))?.transport as { pid?: number } | undefined
+		const transport = (await client.getClient(label(s)).catch(() => undefined))?.transport as { pid?: number } | undefined
 		if (transport?.pid) pids.push(transport.pid)
 	}
 	for (const pid of pids) processes.add(pid)
@@ -54,6 +54,9 @@ export async function connect(servers: McpServer[]): Promise<Servers> {
 	shared.set(names, { tools, close: async () => undefined }) // others may use them
 	return shared.get(names)!
 }
+
+/** The name of a server in the names of its tools, in which models allow no other characters. */
+const label = (server: McpServer) => server.name.replace(/[^a-zA-Z0-9_-]/g, "_")
 
 function connection(server: McpServer): Connection {
 	const pairs = (list: { name: string; value: string }[]) => Object.fromEntries(list.map((p) => [p.name, p.value]))
