@@ -2052,13 +2052,14 @@ async function bye(code = 0) {
   while ([...live.values()].every(s => !s.current) && inFlight && Date.now() < until) await sleep(10); // answers on their way
   gone = true;
   for (const a of asks.values()) a.drop();
-  const jobs = [...live.values()].flatMap(s => [s.current, ...s.queue].filter(Boolean));
+  const busy = [...live.values()].filter(s => s.current || s.queue.length); // the others are saved, perhaps by another process since
+  const jobs = busy.flatMap(s => [s.current, ...s.queue].filter(Boolean));
   for (const s of live.values()) {
     stopJobs(s, "gone");
     freeResources(s);
   }
   await Promise.race([Promise.all(jobs.map(j => j.done)), sleep(500)]);
-  for (const s of live.values()) if (s.saved && s.prompts) s.save();
+  for (const s of busy) if (s.saved && s.prompts) s.save();
   for (const pid of groups)
     try {
       process.kill(-pid, "SIGTERM");
