@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -214,9 +215,14 @@ func (s *mcpServer) use(ctx context.Context, name string, input map[string]any) 
 	return strings.Join(parts, "\n"), !res.IsError || fault("mcp-tools-own-error-completed")
 }
 
+// prefix begins the names of the server's tools. Models allow no other characters in them.
+func (s *mcpServer) prefix() string { return "mcp_" + unusual.ReplaceAllString(s.name, "_") + "_" }
+
+var unusual = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+
 // named is the server's own name of a tool that the model calls. The name of one server may begin that of another.
 func (s *mcpServer) named(called string) (string, bool) {
-	name, is := strings.CutPrefix(called, "mcp_"+s.name+"_")
+	name, is := strings.CutPrefix(called, s.prefix())
 	return name, is && slices.ContainsFunc(s.tools, func(t mcpTool) bool { return t.Name == name })
 }
 

@@ -69,7 +69,7 @@ func (t *turn) tools() []block {
 			"why":          block{"type": "string", "description": "A few words for the user"}}}}}
 	for _, m := range t.servers() {
 		for _, tool := range m.tools {
-			tools = append(tools, block{"name": "mcp_" + m.name + "_" + tool.Name, "description": tool.Description,
+			tools = append(tools, block{"name": m.prefix() + tool.Name, "description": tool.Description,
 				"input_schema": tool.InputSchema})
 		}
 	}

@@ -333,7 +333,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 // offers reports whether there is a tool of the name.
 func (t *turn) offers(name string) bool {
 	return name == "run_command" || slices.ContainsFunc(t.servers(), func(m *mcpServer) bool {
-		return strings.HasPrefix(name, "mcp_"+m.name+"_")
+		return strings.HasPrefix(name, m.prefix())
 	})
 }
 
