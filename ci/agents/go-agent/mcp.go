@@ -216,9 +216,9 @@ func (s *mcpServer) use(ctx context.Context, name string, input map[string]any) 
 }
 
 // prefix begins the names of the server's tools. Models allow no other characters in them.
-func (s *mcpServer) prefix() string { return "mcp_" + unusual.ReplaceAllString(s.name, "_") + "_" }
+func (s *mcpServer) prefix() string { return "mcp_" + forbidden.ReplaceAllString(s.name, "_") + "_" }
 
-var unusual = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+var forbidden = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
 
 // named is the server's own name of a tool that the model calls. The name of one server may begin that of another.
 func (s *mcpServer) named(called string) (string, bool) {
