@@ -30,7 +30,7 @@ func episodes() []episode {
 		}, (*writer).answeredLate},
 		{2, "setting", func(w *writer) bool { return w.has("settings") && len(w.Modes)+len(w.Options) > 0 }, (*writer).set},
 		{2, "at once", func(w *writer) bool { return w.has("several") && len(w.convos) < most }, (*writer).atOnce},
-		{1, "many turns", func(w *writer) bool { return w.has("ways") && w.ways("load", "resume") }, (*writer).manyTurns},
+		{1, "many turns", (*writer).canReopen, (*writer).manyTurns},
 		{1, "many sessions", func(w *writer) bool { return w.has("several") }, (*writer).manySessions},
 		{1, "servers apart", func(w *writer) bool {
 			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
@@ -217,6 +217,9 @@ func (w *writer) manySessions() {
 	w.modelSaw("", c, told)
 	w.check("", "goes-on")
 }
+
+// canReopen reports whether sessions can be loaded or resumed.
+func (w *writer) canReopen() bool { return w.has("ways") && w.ways("load", "resume") }
 
 // manyTurns writes more turns than an agent may keep of a session, reopens the session, and continues it.
 func (w *writer) manyTurns() {

@@ -199,11 +199,7 @@ func (w *writer) setUp() {
 		w.out["requests"] = true
 	}
 	if w.works("ask_user") {
-		if w.one(5) {
-			w.Add("client elicitation=none elicitation.form={}")
-			w.covered("client", "shows no pages")
-		}
-		w.Add("elicit hold")
+		w.takesQuestions()
 	}
 	if newer && w.Falls && !w.V2 {
 		w.offersNewer()
@@ -211,6 +207,15 @@ func (w *writer) setUp() {
 	if shapes {
 		w.Add("write-shape %s", shape)
 	}
+}
+
+// takesQuestions writes the lines with which the editor takes questions. Some editors show no pages.
+func (w *writer) takesQuestions() {
+	if w.one(5) {
+		w.Add("client elicitation=none elicitation.form={}")
+		w.covered("client", "shows no pages")
+	}
+	w.Add("elicit hold")
 }
 
 // newerVersion is a version of the protocol that no agent speaks.

@@ -155,7 +155,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
-// ended checks, at the end of a turn, which blocks of its prompt the model got.
+// ended checks at the end of a turn what the model got of its prompt, and stores what later turns must continue.
 func (w *contextWatch) ended(ev *event) {
 	t := ev.turn
 	if t == nil {
@@ -163,10 +163,14 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	g := w.open[t.started]
 	delete(w.open, t.started)
-	if g != nil && !g.asked && t.command() {
-		w.vague[t.session.id] = true // the agent carried out a command, which may have cleared the history
+	if g == nil || !t.alone() || t.mixed {
+		return
 	}
-	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() {
+	if t.command() {
+		w.vague[t.session.id] = w.vague[t.session.id] || !g.asked // the agent's own commands may clear the history
+		return
+	}
+	if !g.asked {
 		return
 	}
 	if t.stopped() && ev.stop == "cancelled" {
@@ -176,15 +180,7 @@ func (w *contextWatch) ended(ev *event) {
 		delete(w.results, t.session.id) // the agent may forget the turn, and a model server may use its ids again
 		return
 	}
-	for _, b := range g.blocks {
-		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
-			"No model request of the turn contains %s of the prompt: %q.", b.what, clip(b.needles[0]))
-		w.judge("again", b.reached && b.stale, ev, fmt.Sprint(g.seq), []int{g.seq},
-			"The first model request of the turn has %s of the prompt only where an earlier prompt had it: %q.", b.what,
-			clip(b.needles[0]))
-		w.judge("escaped", b.escaped, ev, fmt.Sprint(g.seq), []int{g.seq},
-			"The model gets %s of the prompt with entities such as &lt; for its characters: %q.", b.what, clip(b.needles[0]))
-	}
+	w.arrived(ev, g)
 	id := t.session.id
 	w.called[id] = g.called
 	if len(w.past) >= rememberedSessions && w.past[id] == nil {
@@ -194,8 +190,28 @@ func (w *contextWatch) ended(ev *event) {
 	if slices.ContainsFunc(g.blocks, func(b givenBlock) bool { return b.point != "text" }) {
 		w.given[id] = append(w.given[id], g)
 	}
-	if said := g.said.String(); said != "" && t.reply.seq > 0 && !strings.ContainsAny(said, "<>") {
-		w.past[id] = append(w.past[id], newSpoken(agentChunk, g.seq, unescaped(said)))
+	w.past[id] = append(w.past[id], lastSaid(g, t)...)
+}
+
+// lastSaid returns what the model said at the end of a turn, if all of it is known and can be compared.
+func lastSaid(g *given, t *turn) []*spoken {
+	said := g.said.String()
+	if said == "" || t.reply.seq == 0 || strings.ContainsAny(said, "<>") {
+		return nil
+	}
+	return []*spoken{newSpoken(agentChunk, g.seq, unescaped(said))}
+}
+
+// arrived checks which blocks of a turn's prompt the model got.
+func (w *contextWatch) arrived(ev *event, g *given) {
+	for _, b := range g.blocks {
+		w.judge(b.point, !b.reached, ev, fmt.Sprint(g.seq), []int{g.seq},
+			"No model request of the turn contains %s of the prompt: %q.", b.what, clip(b.needles[0]))
+		w.judge("again", b.reached && b.stale, ev, fmt.Sprint(g.seq), []int{g.seq},
+			"The first model request of the turn has %s of the prompt only where an earlier prompt had it: %q.", b.what,
+			clip(b.needles[0]))
+		w.judge("escaped", b.escaped, ev, fmt.Sprint(g.seq), []int{g.seq},
+			"The model gets %s of the prompt with entities such as &lt; for its characters: %q.", b.what, clip(b.needles[0]))
 	}
 }
 

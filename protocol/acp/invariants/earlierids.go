@@ -72,7 +72,8 @@ func (x *messageIDs) ofAgent(ev *event, m *ids, id string) {
 	}
 	said := x.earlier.said[s]
 	before, known := said[id]
-	apart := known && before != ev.turn && ev.turn.alone() && (before == nil || before.alone()) // else one may steer the other
+	// Else one turn may steer the other.
+	apart := known && before != ev.turn && ev.turn.alone() && (before == nil || before.alone())
 	x.judge("next-turn", apart, ev, "", nil,
 		"The message has the messageId %q of an earlier turn's message, so clients append it there.", id)
 	if known {

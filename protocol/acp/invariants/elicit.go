@@ -21,9 +21,7 @@ func elicitScope(w *watch) {
 		p, why := ev.params, wrongScope(ev)
 		w.judge("scope", why != "", ev, "", nil, "The elicitation names %s.", why)
 		if !p.Get("mode").Is("url") {
-			form := p.Get("requestedSchema")
-			whole := form.Get("type").Is("object") && form.Get("properties").Kind() == wire.Object
-			w.judge("form", form.Kind() == wire.Object && !whole, ev, "", nil,
+			w.judge("form", halfForm(p.Get("requestedSchema")), ev, "", nil,
 				"The requestedSchema of the form lacks the type \"object\" or its properties.")
 			return
 		}
@@ -56,6 +54,12 @@ func elicitScope(w *watch) {
 			e.open = false
 		}
 	}, elicitationDone)
+}
+
+// halfForm reports whether a form's schema lacks a member that its sender must write.
+func halfForm(schema wire.Value) bool {
+	return schema.Kind() == wire.Object &&
+		!(schema.Get("type").Is("object") && schema.Get("properties").Kind() == wire.Object)
 }
 
 // wrongScope describes the fault in the scope of an elicitation. It returns "" if the scope is exactly one session or

@@ -26,7 +26,8 @@ func userEcho(w *watch) {
 // msgRuns checks that no other message interrupts the chunks of a message.
 func msgRuns(w *watch) {
 	x := &messageIDs{watch: w, of: map[*session]*ids{}, says: map[*turn]*saying{}, earlier: earlierIDs{
-		replayed: w.version.states, said: map[*session]saidIDs{}, replays: map[*session]saidIDs{}, latest: map[string]*session{}}}
+		replayed: w.version.states, said: map[*session]saidIDs{}, replays: map[*session]saidIDs{},
+		latest: map[string]*session{}}}
 	if !w.version.states {
 		w.On(x.model, modelEvent)
 		w.onEnd(func(ev *event) { delete(x.says, ev.turn) })
