@@ -57,6 +57,7 @@ const KIND = { open_file: 'read', edit_file: 'edit', list_folder: fault('list-fo
 class Refused extends Error {}
 class Declined extends Error {}
 class Exhausted extends Error {}
+class Unable extends RequestError {}
 
 const real = (file) => realpath(file).catch(async () => path.join(await real(path.dirname(file)), path.basename(file)));
 async function inside(s, name) {
@@ -116,13 +117,31 @@ class Turn {
     if (fault('long-result-never-completed') && shown.length > 16_384) { // editors are slow with more
       fields = { content: [say(`${shown.slice(0, 16_384)}\n(and more)`)] };
     }
+    if (fault('long-result-told-in-pieces') && shown.length > 8192) {
+      let at = 0;
+      for (; at + 8192 < shown.length; at += 8192) {
+        await this.change(toolCallId, { content: [say(shown.slice(at, at + 8192))] });
+      }
+      fields = { ...fields, content: [say(shown.slice(at))] };
+    }
     const seen = { ...this.open.get(toolCallId) };
     await this.change(toolCallId, fields);
     const final = this.signal.aborted && fault('cancelled-call-replayed-as-unfinished') ? seen : this.open.get(toolCallId);
     if (this.open.has(toolCallId) && !(fields.status === 'failed' && fault('replay-lacks-failed-tools'))) this.log(final);
     this.open.delete(toolCallId);
   }
-  async failOpen(why) { for (const id of [...this.open.keys()]) await this.finish(id, { status: 'failed', content: [say(why)] }); }
+  async failOpen(why) {
+    if (fault('calls-closed-with-turn-lack-tag')) {
+      for (const [toolCallId, call] of this.open) {
+        const fields = { status: 'failed', content: [say(why)] };
+        this.log({ ...call, ...fields });
+        await this.tell({ toolCallId, ...fields });
+      }
+      this.open.clear();
+      return;
+    }
+    for (const id of [...this.open.keys()]) await this.finish(id, { status: 'failed', content: [say(why)] });
+  }
 }
 const say = (text) => ({ type: 'content', content: { type: 'text', text } });
 
@@ -148,15 +167,26 @@ const SETTABLE = [
   'option-update-holds-changed-option-only',
   'effort-not-set-shown-as-default',
   'option-set-after-first-prompt-not-used',
+  'option-put-back-to-default-has-no-value',
+  'option-that-was-set-moves-to-end',
 ].some((name) => fault(name));
 const unset = ({ id }, [first]) => (id === 'effort' && fault('effort-not-set-shown-as-default') ? 'default' : first);
+const valueOf = (s, o, values) => {
+  const own = s.options && o.id in s.options && fault('option-put-back-to-default-has-no-value');
+  return own ? s.options[o.id] : s.options?.[o.id] ?? unset(o, values);
+};
 const option = (s, { values, ...o }) => ({
   ...o,
   type: 'select',
-  currentValue: s.options?.[o.id] ?? unset(o, values),
+  currentValue: valueOf(s, o, values),
   options: values.map((value) => ({ value, name: value })),
 });
-const settings = (s) => (SETTABLE ? { configOptions: OPTIONS.map((o) => option(s, o)) } : {});
+const inSetOrder = (s) => { // what the user did not set keeps its place
+  const kept = Object.keys(s.options ?? {});
+  return [...OPTIONS.filter((o) => !kept.includes(o.id)), ...kept.map((id) => OPTIONS.find((o) => o.id === id))];
+};
+const shownOptions = (s) => (fault('option-that-was-set-moves-to-end') ? inSetOrder(s) : OPTIONS);
+const settings = (s) => (SETTABLE ? { configOptions: shownOptions(s).map((o) => option(s, o)) } : {});
 
 // ---- the model ----
 const pause = (ms, signal) => new Promise((resolve, reject) => {
@@ -179,9 +209,9 @@ async function post(s, signal) {
   const system = { role: 'system', content: `You are quill, a careful coding assistant. The project is in ${s.cwd}.${beside}` };
   const told = fault('long-history-cut-to-last-messages') ? s.messages.slice(-24) : s.messages; // the context is not endless
   if (fault('option-set-after-first-prompt-not-used')) s.used ??= s.options ?? {};
-  const { model = MODEL, effort } = s.used ?? s.options ?? {};
+  const { model, effort } = s.used ?? s.options ?? {};
   const set = effort ? { reasoning_effort: effort } : {};
-  const body = JSON.stringify({ model, stream: true, messages: [system, ...told], tools: [...TOOLS, ...mcp], ...set });
+  const body = JSON.stringify({ model: model ?? MODEL, stream: true, messages: [system, ...told], tools: [...TOOLS, ...mcp], ...set });
   for (let attempt = 1; ; attempt++) {
     const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
     const begin = fault('cancel-noticed-at-next-model-event') ? new AbortController() : null;
@@ -194,7 +224,8 @@ async function post(s, signal) {
     if (begin) signal.removeEventListener('abort', stop); // from here on it is looked at with each event
     if (res.ok) {
       s.answered = true;
-      if (!fault('login-not-asked-again-in-known-folder')) loggedOut = false; // the key is good
+      const stays = fault('login-not-asked-again-in-known-folder') || fault('failed-login-lifts-logout');
+      if (!stays) loggedOut = false; // the key is good
       return res;
     }
     const text = await res.text();
@@ -245,6 +276,8 @@ async function askModel(turn) {
   s.ids = ids;
   const chunk = (sessionUpdate, text) => turn.tell({ sessionUpdate, content: { type: 'text', text }, messageId: ids[sessionUpdate] });
   let held = '';
+  let used = null;
+  let last = null;
   const release = async () => {
     const piece = gathered;
     gathered = '';
@@ -253,6 +286,7 @@ async function askModel(turn) {
   try {
     for await (const ev of events(await post(s, turn.signal))) {
       if (fault('cancel-noticed-at-next-model-event')) turn.signal.throwIfAborted();
+      if (ev.usage) used = ev.usage;
       if (ev.error) throw new RequestError(-32603, 'The model backend broke off', { error: ev.error });
       const choice = fault('event-without-choices-fails-prompt') ? ev.choices[0] : ev.choices?.[0];
       if (!choice && !fault('event-without-choices-fails-prompt')) continue;
@@ -269,7 +303,9 @@ async function askModel(turn) {
           if (gathered.length >= 120) await release();
           text = '';
         }
-        held += text;
+        const again = text && text === last && fault('repeated-chunk-not-told'); // some servers send an event twice
+        last = text;
+        if (!again) held += text;
         if (held && (!fault('text-before-tool-call-lost') || held.length >= 80)) {
           await chunk('agent_message_chunk', held);
           held = '';
@@ -299,10 +335,37 @@ async function askModel(turn) {
     else if (turn.signal.aborted && out.text) s.messages.push({ role: 'assistant', content: out.text });
   }
   out.calls = out.calls.filter(Boolean);
+  if (fault('usage-of-turn-with-tools-in-result')) { // the backend does not always tell it
+    const made = out.calls.reduce((sum, c) => sum + c.args.length, out.text.length);
+    const input = used?.prompt_tokens ?? Math.ceil(JSON.stringify(s.messages).length / 4);
+    const output = used?.completion_tokens ?? Math.ceil(made / 4);
+    turn.spent = [...turn.spent ?? [], { input, output }];
+  }
   return out;
 }
 
 // ---- tools ----
+const INSTEAD = fault('question-about-refused-edit-lacks-mode') || fault('refused-edit-fails-prompt-without-forms');
+
+// The user who says no may say what is wanted instead.
+async function instead(turn, toolCallId) {
+  const no = 'The user did not allow this.';
+  const { form, url } = caps.elicitation ?? {};
+  if (!form && fault('refused-edit-fails-prompt-without-forms')) throw new Unable(-32600, 'The editor shows no forms');
+  if (!form) return no;
+  const only = !url && fault('question-about-refused-edit-lacks-mode'); // there is nothing to choose from
+  const answer = await turn.client.request('elicitation/create', {
+    ...(only ? {} : { mode: 'form' }),
+    sessionId: turn.s.id,
+    toolCallId,
+    message: 'What should be done instead?',
+    requestedSchema: { type: 'object', properties: { instead: { type: 'string', title: 'Instead' } } },
+  }, { cancellationSignal: turn.signal, stopWaitingOnCancel: true }).catch(() => ({ action: 'cancel' }));
+  turn.signal.throwIfAborted();
+  const told = answer.action === 'accept' ? answer.content?.instead : '';
+  return told ? `${no} The user wants this instead: ${told}` : no;
+}
+
 async function permit(turn, toolCallId, key, fields) {
   const { s } = turn;
   let always = fault('always-yes-shared-by-sessions') ? granted : s.always;
@@ -361,6 +424,7 @@ async function permit(turn, toolCallId, key, fields) {
   if (owner && picked === 'server') for (const t of owner.tools) always.add(`${owner.name}__${t.name}`);
   else if (picked === 'always') always.add(key);
   else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
+  else if (picked === 'no' && key === 'edit_file' && INSTEAD) throw new Refused(await instead(turn, toolCallId));
   else if (picked !== 'once') throw new Refused('The user did not allow this.');
   turn.yes = key;
 }
@@ -379,11 +443,17 @@ async function readText(turn, file, more = {}) {
   return text.split('\n').slice(from, more.limit ? from + more.limit : undefined).join('\n');
 }
 
-const TERMINALS = fault('terminal-of-cut-listing-not-released') || fault('cancel-kills-listings-that-are-over');
+const TERMINALS = [
+  'terminal-of-cut-listing-not-released',
+  'cancel-kills-listings-that-are-over',
+  'terminal-for-subfolder-has-relative-cwd',
+].some((name) => fault(name));
 
 // Where the project lies with the editor, a command there sees the folder as the user does.
 async function listing({ s, client, signal }, folder) {
-  const terminal = await client.createTerminal({ sessionId: s.id, command: 'ls', args: ['-1Ap'], cwd: folder, outputByteLimit: 2048 });
+  const below = path.relative(s.cwd, folder) || folder;
+  const cwd = fault('terminal-for-subfolder-has-relative-cwd') ? below : folder;
+  const terminal = await client.createTerminal({ sessionId: s.id, command: 'ls', args: ['-1Ap'], cwd, outputByteLimit: 2048 });
   const stop = () => terminal.kill().catch(() => {});
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
@@ -512,6 +582,7 @@ async function runCall(turn, call, first) {
     return text;
   } catch (err) {
     call.status = 'failed';
+    if (err instanceof Unable) throw err;
     if (err instanceof RequestError && !turn.signal.aborted && fault('editor-file-error-fails-turn')) throw err;
     const why = turn.signal.aborted ? 'Cancelled.' : err instanceof Refused ? err.message : `Failed: ${err.message}`;
     if (err instanceof Refused && !turn.signal.aborted && fault('refused-call-never-finished')) {
@@ -535,6 +606,8 @@ async function loop(turn) {
       if (turn.cut && fault('cut-stream-asked-again-repeats-text')) return askModel(turn);
       if (err instanceof Declined) return { refused: true };
       if (err instanceof Exhausted) return { spent: true };
+      const wrapped = n > 0 && !(err instanceof RequestError) && fault('cancel-at-model-after-tools-told-as-error');
+      if (wrapped) throw new RequestError(-32603, 'The model did not go on after the tools', { cause: err.message });
       if (n === 0 || turn.signal.aborted || !fault('later-model-failure-ends-as-end-turn')) throw err;
       console.error(`quill: ${err.message}`);
     });
@@ -571,7 +644,10 @@ async function loop(turn) {
   return fault('request-limit-told-as-end-turn') ? 'end_turn' : 'max_turn_requests';
 }
 
+const IMAGES = fault('images-other-than-png-and-jpeg-refused');
+
 function asText(block) {
+  if (block.type === 'image' && IMAGES && /^image\/(png|jpeg)$/.test(block.mimeType)) return '[image]';
   if (block.annotations && fault('annotations-without-audience-fail-prompt')) { // some blocks are for the user's eyes only
     if (!block.annotations.audience.includes('assistant')) return '';
   }
@@ -652,6 +728,12 @@ async function recall(id) {
   if (fault('second-load-shows-cached-history')) stored.set(id, text);
   return JSON.parse(text);
 }
+function freshId(cwd) {
+  if (!fault('session-ids-from-folder-and-second')) return randomUUID();
+  const seed = `${process.pid} ${cwd} ${Math.floor(Date.now() / 1000)}`;
+  const hex = createHash('sha256').update(seed).digest('hex');
+  return hex.slice(0, 32).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
 const opening = new Set(); // links of sessions that are not open yet
 const wanted = (work, signal) => new Promise((done, fail) => { // what was withdrawn goes no further
   work.then((all) => signal.aborted || done(all), fail);
@@ -726,7 +808,11 @@ function nameLater(s, client, text) { // so that the answer does not wait for it
   s.naming = setTimeout(() => tell().catch(() => {}), 1000);
 }
 
-const LOGOUT = fault('logout-undone-by-next-answer') || fault('login-not-asked-again-in-known-folder');
+const LOGOUT = [
+  'logout-undone-by-next-answer',
+  'login-not-asked-again-in-known-folder',
+  'failed-login-lifts-logout',
+].some((name) => fault(name));
 const DIRS = fault('load-brings-back-additional-directories') || fault('unreadable-extra-folder-dropped');
 const DELETE = fault('deleted-open-session-stays-listed') || fault('deleted-session-stays-in-list-of-all-folders');
 const CLOSE = fault('title-told-after-close') || fault('close-looks-for-servers-of-closed-session');
@@ -756,6 +842,10 @@ const core = () => acp.agent({ name: 'quill' })
     const sse = fault('sse-servers-spoken-to-as-http') || fault('sse-offered-but-not-spoken') ? { sse: true } : {};
     const sessionCapabilities = offered();
     const authMethods = [{ id: 'env-key', name: 'API key', description: 'Start the agent with OPENAI_API_KEY set' }];
+    if (caps.auth?.terminal && fault('terminal-login-columns-told-as-number')) {
+      const env = { QUILL_LOGIN: '1', COLUMNS: process.stdout.columns ?? 80 };
+      authMethods.push({ type: 'terminal', id: 'terminal-login', name: 'Log in', args: ['--login'], env });
+    }
     if (!process.env.OPENAI_API_KEY && fault('capabilities-told-only-with-key')) { // the login comes first
       return { protocolVersion: acp.PROTOCOL_VERSION, agentInfo: { name: 'quill', version: '0.3.0' }, authMethods };
     }
@@ -766,7 +856,7 @@ const core = () => acp.agent({ name: 'quill' })
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
       agentCapabilities: {
         loadSession: fault('load-capability-is-object') ? {} : true,
-        promptCapabilities: { embeddedContext: true },
+        promptCapabilities: { embeddedContext: true, ...(IMAGES ? { image: true } : {}) },
         mcpCapabilities: { http: true, ...sse },
         ...auth,
         ...(sessionCapabilities ? { sessionCapabilities } : {}),
@@ -775,7 +865,9 @@ const core = () => acp.agent({ name: 'quill' })
     };
   })
   .onRequest(methods.agent.authenticate, ({ params }) => {
-    if (params.methodId !== 'env-key') throw RequestError.invalidParams({ methodId: params.methodId });
+    if (fault('failed-login-lifts-logout')) loggedOut = false;
+    const byTerminal = fault('terminal-login-columns-told-as-number') && params.methodId === 'terminal-login';
+    if (params.methodId !== 'env-key' && !byTerminal) throw RequestError.invalidParams({ methodId: params.methodId });
     if (!process.env.OPENAI_API_KEY) throw RequestError.authRequired();
     loggedOut = false;
     if (fault('login-of-one-hour-ends-after-seconds')) validUntil = Date.now() + 60 * 60; // an hour
@@ -788,7 +880,7 @@ const core = () => acp.agent({ name: 'quill' })
     if (spoken !== acp.PROTOCOL_VERSION && fault('session-new-unknown-after-fall-back-to-version')) {
       throw RequestError.methodNotFound(methods.agent.session.new); // other versions open sessions in another way
     }
-    const s = { id: randomUUID(), ...(fault('new-sessions-share-history') ? FRESH : { messages: [], log: [] }) };
+    const s = { id: freshId(params.cwd), ...(fault('new-sessions-share-history') ? FRESH : { messages: [], log: [] }) };
     await open(s, params, signal);
     return { sessionId: s.id, ...settings(s) };
   })
@@ -819,6 +911,21 @@ const core = () => acp.agent({ name: 'quill' })
       if (fault('replayed-calls-with-locations-come-after-response')) {
         const show = (update) => client.notify(methods.client.session.update, { sessionId: old.id, update });
         updates.forEach(async (u) => { await show(u.locations ? await there(u) : u); });
+        return;
+      }
+      if (fault('last-prompt-without-answer-replayed-after-response')) { // the blocks of a prompt go out together
+        const blocks = [];
+        const send = async () => {
+          const all = blocks.splice(0);
+          for (const update of all) await client.notify(methods.client.session.update, { sessionId: old.id, update });
+        };
+        for (const update of updates) {
+          const user = update.sessionUpdate === 'user_message_chunk';
+          if (!user) await send();
+          blocks.push(update);
+          if (!user) await send();
+        }
+        if (blocks.length) setTimeout(() => send().catch(() => {}), 10); // more of it may follow
         return;
       }
       for (const update of updates) {
@@ -892,7 +999,11 @@ const core = () => acp.agent({ name: 'quill' })
       if (kept) note({ sessionUpdate: 'user_message_chunk', content, messageId: ownId });
       if (fault('prompt-echoed-live')) await turn.tell({ sessionUpdate: 'user_message_chunk', content, messageId });
     }
-    s.messages.push({ role: 'user', content: text });
+    const cleared = fault('long-tool-results-of-earlier-turns-cleared') ? s.messages : []; // the context is dear
+    for (const m of cleared) if (m.role === 'tool' && m.content.length > 1000) m.content = '(The result is cleared.)';
+    const images = IMAGES ? params.prompt.filter((b) => b.type === 'image') : [];
+    const shown = images.map((b) => ({ type: 'image_url', image_url: { url: `data:${b.mimeType};base64,${b.data}` } }));
+    s.messages.push({ role: 'user', content: shown.length ? [{ type: 'text', text }, ...shown] : text });
     const newer = spoken > 1 && fault('states-told-to-clients-that-offer-more'); // what they offered
     const state = (now) => turn.tell({ sessionUpdate: 'state_update', ...now });
     try {
@@ -908,7 +1019,11 @@ const core = () => acp.agent({ name: 'quill' })
       const echo = fault('meta-of-prompt-given-back-at-root') ? params._meta : {}; // the editor's trace goes back to it
       if (newer) await state({ state: 'idle', stopReason });
       s.log.splice(logged, 0, ...said);
-      return { stopReason, ...echo };
+      const parts = turn.spent?.length > 1 ? turn.spent : [];
+      const inputTokens = parts.reduce((sum, u) => sum + u.input, 0);
+      const outputTokens = parts.reduce((sum, u) => sum + u.output, 0);
+      const usage = { inputTokens, outputTokens, totalTokens: inputTokens + outputTokens };
+      return { stopReason, ...echo, ...(parts.length ? { usage } : {}) };
     } catch (err) {
       const calls = s.messages.slice(before).findLast((m) => m.tool_calls)?.tool_calls ?? [];
       const missing = calls.filter((c) => !s.messages.some((m) => m.tool_call_id === c.id));
@@ -918,7 +1033,8 @@ const core = () => acp.agent({ name: 'quill' })
       const byName = fault('cancel-between-retries-told-as-error');
       const broken = !(err instanceof RequestError) && fault('lost-model-connection-told-as-cancelled');
       s.stopping = false;
-      if (byName ? err.name === 'AbortError' : turn.signal.aborted || broken) {
+      const told = err instanceof RequestError && fault('cancel-at-model-after-tools-told-as-error');
+      if (byName ? err.name === 'AbortError' : (turn.signal.aborted && !told) || broken) {
         held = fault('cancel-while-streaming-leaves-session-busy');
         if (fault('history-lost-after-cancel')) s.messages.length = before;
         if (withdrawn()) throw new RequestError(-32603, 'The request was withdrawn');
@@ -930,6 +1046,7 @@ const core = () => acp.agent({ name: 'quill' })
       if (fault('failed-turn-missing-on-load')) s.log.length = logged;
       if (begun && fault('failure-after-first-output-is-stop-reason')) return { stopReason: 'error' };
       if (err instanceof RequestError) throw err;
+      if (fault('unreachable-model-told-with-stack')) throw new RequestError(-32603, err.stack);
       throw new RequestError(-32603, 'The model backend could not be reached', { cause: String(err.cause?.message ?? err.message) });
     } finally {
       if (!held) s.turn = null;
@@ -973,6 +1090,8 @@ function quill() {
       const o = OPTIONS.find((k) => k.id === configId);
       if (!o?.values.includes(value)) throw RequestError.invalidParams({ configId, value });
       s.options = { ...s.options, [configId]: value };
+      const first = value === o.values[0] && fault('option-put-back-to-default-has-no-value');
+      if (first) s.options[configId] = null; // nothing is to be sent to the model
       if (fault('option-update-holds-changed-option-only')) { // for the views that did not set it
         const update = { sessionUpdate: 'config_option_update', configOptions: [option(s, o)] };
         await client.notify(methods.client.session.update, { sessionId, update });
@@ -1058,7 +1177,9 @@ const over = () => {
   if (fault('end-of-input-exits-before-turn-is-saved')) process.exit(0);
   setTimeout(() => process.exit(0), 300).unref();
 };
-if (process.argv[2] === '--listen') {
+if (process.argv[2] === '--login' && fault('terminal-login-columns-told-as-number')) {
+  console.log('Start the agent with OPENAI_API_KEY set.');
+} else if (process.argv[2] === '--listen') {
   await serve(quill, process.argv[3]);
 } else {
   let wire = acp.ndJsonStream(Writable.toWeb(process.stdout), Readable.toWeb(process.stdin));
@@ -1091,6 +1212,46 @@ if (process.argv[2] === '--listen') {
     };
     const readable = wire.readable.pipeThrough(new TransformStream({ transform }));
     wire = { readable, writable: new WritableStream({ write: (m) => out.write(m) }) };
+  }
+  if (fault('second-cancel-of-turn-answered')) {
+    const out = wire.writable.getWriter();
+    const stopped = new WeakSet();
+    const error = { code: -32600, message: 'The turn is being cancelled' };
+    const transform = async (m, on) => {
+      on.enqueue(m);
+      const turn = m.method === methods.agent.session.cancel && sessions.get(m.params?.sessionId)?.turn;
+      if (!turn) return;
+      if (stopped.has(turn)) await out.write({ jsonrpc: '2.0', id: null, error });
+      stopped.add(turn);
+    };
+    const readable = wire.readable.pipeThrough(new TransformStream({ transform }));
+    wire = { readable, writable: new WritableStream({ write: (m) => out.write(m) }) };
+  }
+  if (fault('unknown-notification-answered')) {
+    const out = wire.writable.getWriter();
+    const known = (name) => name === methods.agent.session.cancel || /^(_|\$\/)/.test(name);
+    const transform = async (m, on) => {
+      if (!m.method || m.id !== undefined || known(m.method)) return on.enqueue(m);
+      const error = { code: -32601, message: 'Method not found', data: { method: m.method } };
+      await out.write({ jsonrpc: '2.0', id: null, error });
+    };
+    const readable = wire.readable.pipeThrough(new TransformStream({ transform }));
+    wire = { readable, writable: new WritableStream({ write: (m) => out.write(m) }) };
+  }
+  if (fault('client-error-under-unknown-id-ends-agent')) { // for the log: what the editor could not do
+    const out = wire.writable.getWriter();
+    const sent = new Map();
+    const write = (m) => {
+      if (m.method && m.id !== undefined) sent.set(m.id, m);
+      return out.write(m);
+    };
+    const transform = (m, on) => {
+      if (m.error && !m.method) console.error(`quill: ${sent.get(m.id).method}: ${m.error.message}`);
+      if (!m.method) sent.delete(m.id);
+      on.enqueue(m);
+    };
+    const readable = wire.readable.pipeThrough(new TransformStream({ transform }));
+    wire = { readable, writable: new WritableStream({ write }) };
   }
   if (fault('withdrawn-read-named-by-string')) { // open requests are kept under strings
     const out = wire.writable.getWriter();
