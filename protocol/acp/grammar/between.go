@@ -150,7 +150,7 @@ func (w *writer) command() {
 		more = script.Option("blocks", script.Quote(marshal([]object{link})))
 		w.covered("command", "beside a link")
 	}
-	if !more.Exists() && w.one(2) {
+	if !more.Exists() && slices.Contains(w.Worded, name) && w.one(2) {
 		line += " " + w.text()
 		w.covered("command", "with words")
 	}

@@ -88,7 +88,11 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	case acpframe.Update(e) == "available_commands_update":
 		a.commands = nil
 		for c := range e.JSON().Path("params.update.availableCommands").Items() {
-			a.commands = append(a.commands, c.Get("name").Str())
+			name := c.Get("name").Str()
+			a.commands = append(a.commands, name)
+			if c.Get("input").Kind() == wire.Object && !slices.Contains(a.Worded, name) {
+				a.Worded = append(a.Worded, name)
+			}
 		}
 	case e.Source != transcript.Agent || e.Kind != transcript.Response:
 	case e.Method == "initialize":
