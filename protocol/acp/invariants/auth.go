@@ -34,6 +34,7 @@ func authMethods(w *watch) {
 func authCode(w *watch) {
 	fresh := w.logins()
 	w.blamesLogin()
+	w.asksInWords()
 	w.On(func(ev *event) {
 		c := ev.conn
 		if c.initDone == 0 {
@@ -95,6 +96,26 @@ func (w *watch) blamesLogin() {
 		}
 		w.judge("other-cause", ev.code() == -32000, ev, "", []int{ev.Ref}, "The model server returned status %d, but "+
 			"the turn failed with -32000 %q, which asks the user to log in.", status, ev.err.Get("message").Str())
+	})
+}
+
+// asksInWords checks that an agent that demands authentication answers no prompt after a logout with a message of its
+// own. It judges logs with the model's side only.
+func (w *watch) asksInWords() {
+	modelled, asked := false, map[*turn]bool{}
+	w.On(func(ev *event) {
+		if modelled = true; ev.Kind == transcript.ModelRequest {
+			rules.Remember(asked, rememberedRequests, w.state.turnOf(ev), true)
+		}
+	}, modelEvent)
+	w.onEnd(func(ev *event) {
+		t := ev.turn
+		own := modelled && !asked[t] && t.spoke && !t.command() && ev.stop == "end_turn"
+		delete(asked, t)
+		if ev.conn.loggedOut && ev.conn.demanded {
+			w.judge("disguised", own, ev, ev.Method, []int{t.started}, "The agent demands authentication, but answered a "+
+				"prompt after logout with a message of its own; -32000 tells clients that authentication is missing.")
+		}
 	})
 }
 
