@@ -31,8 +31,6 @@ type Ability struct {
 	Falls bool
 	// Commands lists the slash commands that the agent carries out without the model.
 	Commands []string
-	// Worded lists those that take words after their name.
-	Worded   []string
 	commands []string // names of the slash commands that the agent offers
 	// Tools has the results of the neutral tools that calibration tried, by name.
 	Tools map[string]Tool

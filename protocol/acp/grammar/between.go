@@ -142,7 +142,7 @@ func (w *writer) command() {
 		w.plainTurn(c)
 		w.covered("command", "after an option")
 	}
-	requirement, line, ends := "CMD-003", "/"+name, "any|error"
+	requirement, ends := "CMD-003", "any|error"
 	var more script.Word
 	if w.has("media") && w.one(3) {
 		requirement, ends = "CMD-004", "any" // the agent takes the command alone
@@ -150,15 +150,11 @@ func (w *writer) command() {
 		more = script.Option("blocks", script.Quote(marshal([]object{link})))
 		w.covered("command", "beside a link")
 	}
-	if !more.Exists() && slices.Contains(w.Worded, name) && w.one(2) {
-		line += " " + w.text()
-		w.covered("command", "with words")
-	}
 	w.check(requirement, "runs-the-command")
-	w.Add("prompt %s %s %s as %s", c.name, script.Quote(line), more, w.name("P"))
+	w.Add("prompt %s %s %s as %s", c.name, script.Quote("/"+name), more, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(w.last())) // for an agent that asks the model nevertheless
 	w.Add("await turn %s %s session=%s", ends, w.soon(), c.name)
-	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name))
+	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+`"`))
 	w.check("", "goes-on")
 	w.covered("command", name)
 	if set { // the option holds, or the agent tells its new value

@@ -221,7 +221,7 @@ func (w *writer) manySessions() {
 // canReopen reports whether sessions can be loaded or resumed.
 func (w *writer) canReopen() bool { return w.has("ways") && w.ways("load", "resume") }
 
-// manyTurns writes more turns than an agent may keep of a session, reopens the session, and continues it.
+// manyTurns writes more turns than some agents keep of a session, reopens the session, and continues it.
 func (w *writer) manyTurns() {
 	c := w.solidConvo()
 	for range 21 {

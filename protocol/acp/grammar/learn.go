@@ -88,11 +88,7 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	case acpframe.Update(e) == "available_commands_update":
 		a.commands = nil
 		for c := range e.JSON().Path("params.update.availableCommands").Items() {
-			name := c.Get("name").Str()
-			a.commands = append(a.commands, name)
-			if c.Get("input").Kind() == wire.Object && !slices.Contains(a.Worded, name) {
-				a.Worded = append(a.Worded, name)
-			}
+			a.commands = append(a.commands, c.Get("name").Str())
 		}
 	case e.Source != transcript.Agent || e.Kind != transcript.Response:
 	case e.Method == "initialize":

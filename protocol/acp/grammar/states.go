@@ -115,11 +115,14 @@ var states = []state{
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
 		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
 	}, atRequest("elicitation/create"), false},
-	{1, "page open", asksUser, nil, func(w *writer, t *turn) []reply {
+	{1, "page open", opensPages, nil, func(w *writer, t *turn) []reply {
 		page := "https://example.com/" + w.name("page")
 		return []reply{{tool("ask_user", object{"question": w.text(), "url": page})}, w.last()}
 	}, atRequest("elicitation/create"), false},
 }
+
+// opensPages reports whether the agent asks the user, and the editor shows pages.
+func opensPages(w *writer, c *convo) bool { return !w.out["pages"] && asksUser(w, c) }
 
 // beside returns a reply with the given call. Sometimes it adds a call of the tool named of, or of any tool if of is
 // "", before or after the given call.

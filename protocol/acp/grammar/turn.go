@@ -315,12 +315,12 @@ func (w *writer) fills(t *turn) {
 type heldAnswer struct{ name, key, value string }
 
 // answersOf has, for each state, the editor's possible answers to the request that holds the turn. All answers are
-// valid by the schema, because an invalid answer would excuse the agent.
+// valid by the schema, because an invalid answer would excuse the agent. No page is accepted, because the agent may
+// then wait until the user has been there.
 var answersOf = map[string][]heldAnswer{
 	"page open": {
-		{"accept", "result", `{"action": "accept"}`}, {"decline", "result", `{"action": "decline"}`},
-		{"cancel", "result", `{"action": "cancel"}`}, {"later", "result", `{"action": "_later"}`},
-		{"internal error", "error", "-32603"},
+		{"decline", "result", `{"action": "decline"}`}, {"cancel", "result", `{"action": "cancel"}`},
+		{"later", "result", `{"action": "_later"}`}, {"internal error", "error", "-32603"},
 	},
 	"file read open": {
 		{"content", "result", `{"content": "held\n"}`}, {"not found", "error", "-32002"},

@@ -213,6 +213,7 @@ func (w *writer) setUp() {
 func (w *writer) takesQuestions() {
 	if w.one(5) {
 		w.Add("client elicitation=none elicitation.form={}")
+		w.out["pages"] = true
 		w.covered("client", "shows no pages")
 	}
 	w.Add("elicit hold")

@@ -1,9 +1,11 @@
 package invariants
 
 import (
+	"maps"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/lazy"
+	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -46,8 +48,10 @@ func authCode(w *watch) {
 		if c.authed {
 			w.Saw("after-authenticate", "new-after-authenticate")
 		}
-		if c.loggedOut && c.demanded && ev.verb == newSession {
-			w.judge("after-logout", ev.succeeded(), ev, "", []int{ev.Ref},
+		if c.loggedOut > 0 && c.demanded && ev.verb == newSession {
+			logsIn := func(r *request) bool { return r.verb == authenticate }
+			crossed := ev.Ref < c.loggedOut || lists.Any(maps.Values(c.open), logsIn)
+			w.judge("after-logout", ev.succeeded() && !crossed, ev, "", []int{ev.Ref},
 				"The agent demands authentication, but created a session after logout.")
 		}
 		if !ev.err.Exists() {
@@ -110,9 +114,12 @@ func (w *watch) asksInWords() {
 	}, modelEvent)
 	w.onEnd(func(ev *event) {
 		t := ev.turn
+		if t == nil {
+			return
+		}
 		own := modelled && !asked[t] && t.spoke && !t.command() && ev.stop == "end_turn"
 		delete(asked, t)
-		if ev.conn.loggedOut && ev.conn.demanded {
+		if at := ev.conn.loggedOut; at > 0 && at < t.started && ev.conn.demanded {
 			w.judge("disguised", own, ev, ev.Method, []int{t.started}, "The agent demands authentication, but answered a "+
 				"prompt after logout with a message of its own; -32000 tells clients that authentication is missing.")
 		}

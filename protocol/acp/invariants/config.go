@@ -55,14 +55,15 @@ func configComplete(w *watch) {
 }
 
 // partialUpdates checks that each config_option_update lists all options. A missing option may be gone for good
-// (partial-update), mostly if the model or the mode changed, which is no finding. It is not (update-dropped-option) if
-// the update came during a request whose response lists the option again, with the same values of the other options.
+// (partial-update). That is excused if the model or the mode changed, or an option was added. The option is not gone
+// (update-dropped-option) if the update came during a request whose response lists it again, with the same values of
+// the other options.
 func partialUpdates(w *watch) {
 	type partial struct {
 		conn, seq int
 		lost      string
 		list      []option
-		excused   bool // the model or the mode changed with the update
+		excused   bool // the model or the mode changed with the update, or an option was added
 	}
 	suspects := map[*session]partial{}
 	tell := func(s *session, point, detail string) {

@@ -163,14 +163,10 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	g := w.open[t.started]
 	delete(w.open, t.started)
-	if g == nil || !t.alone() || t.mixed {
-		return
+	if g != nil && t.command() {
+		w.vague[t.session.id] = true // commands of the agent may clear or change the history
 	}
-	if t.command() {
-		w.vague[t.session.id] = w.vague[t.session.id] || !g.asked // the agent's own commands may clear the history
-		return
-	}
-	if !g.asked {
+	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() {
 		return
 	}
 	if t.stopped() && ev.stop == "cancelled" {

@@ -13,11 +13,16 @@ type earlierIDs struct {
 	said     map[*session]saidIDs
 	replays  map[*session]saidIDs // of loads that are not answered
 	latest   map[string]*session  // by session id, the session whose ids are the latest
+	// mixed has the ids of sessions in which a message may go on behind a prompt, or that were loaded twice at once.
+	mixed map[string]bool
 }
 
 // loads handles the editor's request to load a session.
 func (e *earlierIDs) loads(ev *event) {
 	if ev.session != nil {
+		if e.replays[ev.session] != nil {
+			rules.Remember(e.mixed, rememberedSessions, ev.Session, true)
+		}
 		rules.Remember(e.replays, rememberedSessions, ev.session, saidIDs{})
 	}
 }
@@ -39,6 +44,18 @@ func (e *earlierIDs) resumes(ev *event) {
 	}
 }
 
+// turnEnded notes whether another prompt may have come amid the turn's messages.
+func (e *earlierIDs) turnEnded(ev *event) {
+	if ev.turn != nil && !ev.turn.alone() {
+		rules.Remember(e.mixed, rememberedSessions, ev.turn.session.id, true)
+	}
+}
+
+// made handles the response that creates or deletes a session: earlier ids of its name are those of another session.
+func (e *earlierIDs) made(ev *event) {
+	delete(e.latest, ev.Session)
+}
+
 // loaded handles the response to a load. A successful load replaces what the client knows of the session.
 func (e *earlierIDs) loaded(ev *event) {
 	if ids := e.replays[ev.session]; ids != nil && ev.succeeded() {
@@ -52,14 +69,14 @@ func (e *earlierIDs) keep(s *session, ids saidIDs) {
 	rules.Remember(e.latest, rememberedSessions, s.id, s)
 }
 
-// ofAgent checks that a message of the agent does not have the id of a message before the user's last prompt.
+// ofAgent checks, in a replay or in a turn, that a message of the agent does not have the id of a message before the
+// user's last prompt. It stores the id.
 func (x *messageIDs) ofAgent(ev *event, m *ids, id string) {
 	s := ev.session
 	if replay := x.earlier.replays[s]; replay != nil && ev.turn == nil {
 		at := m.ended[id]
-		x.judge("next-turn", at > 0 && at < m.user, ev, "", []int{at, m.user},
-			"The replay has messageId %q on messages before and after a prompt, so clients append the later to the earlier one.",
-			id)
+		x.judge("next-turn", at > 0 && at < m.user && !x.earlier.mixed[s.id], ev, "", []int{at, m.user},
+			"The replay has messageId %q on messages before and after a prompt, so clients show them as one.", id)
 		if m.ended == nil {
 			m.ended = map[string]int{}
 		}

@@ -21,7 +21,8 @@ func elicitScope(w *watch) {
 		p, why := ev.params, wrongScope(ev)
 		w.judge("scope", why != "", ev, "", nil, "The elicitation names %s.", why)
 		if !p.Get("mode").Is("url") {
-			w.judge("form", halfForm(p.Get("requestedSchema")), ev, "", nil,
+			isForm := p.Get("mode").Is("form") || !isSet(p.Get("mode"))
+			w.judge("form", isForm && halfForm(p.Get("requestedSchema")), ev, "", nil,
 				"The requestedSchema of the form lacks the type \"object\" or its properties.")
 			return
 		}

@@ -16,7 +16,10 @@ func (w *world) foldAnswerOfAgent(ev *event) {
 		w.foldGreeting(ev)
 	case authenticate, logout:
 		if ev.succeeded() {
-			c.authed, c.loggedOut = ev.verb == authenticate, ev.verb == logout
+			c.authed, c.loggedOut = ev.verb == authenticate, 0
+			if ev.verb == logout {
+				c.loggedOut = ev.Seq
+			}
 		}
 	case newSession, forkSession, loadSession, resumeSession, deleteSession, closeSession:
 		w.foldSessionAnswer(ev)

@@ -20,6 +20,7 @@ func infoKept(w *watch) {
 		delete(cleared, ev.Session)
 	}, asked(loadSession), asked(resumeSession))
 	w.On(func(ev *event) {
+		delete(cleared, ev.Session)
 		rules.Remember(commanded, rememberedSessions, ev.Session, isCommand(ev.params))
 	}, asked(prompt))
 	w.inSession(func(ev *event, _ *session) {
@@ -40,9 +41,11 @@ func infoKept(w *watch) {
 	}, infoUpdate)
 	w.On(func(ev *event) {
 		for item := range ev.result.Get("sessions").Items() {
-			was, known := cleared[item.Get("sessionId").Str()]
-			w.judge("listed", known && item.Get("title").Is(was.text), ev, item.Get("sessionId").Str(), []int{was.seq},
-				"The agent told the client that the session has no title, but its list still has the title %q.", clip(was.text))
+			id := item.Get("sessionId").Str()
+			was, known := cleared[id]
+			w.judge("listed", known && ev.Ref > was.seq && item.Get("title").Is(was.text), ev, id, []int{was.seq},
+				"The agent told the client that the session has no title, but its list still has the title %q.",
+				clip(was.text))
 		}
 	}, answered(listSessions))
 }

@@ -37,7 +37,8 @@ func initEcho(w *watch) {
 			return
 		}
 		can := ev.result.Get("agentCapabilities")
-		if w.judge("capabilities", told > 0 && !isSet(can), ev, "", []int{told},
+		chosen, _ := ev.result.Get("protocolVersion").Int()
+		if w.judge("capabilities", told > 0 && !isSet(can) && chosen == 1, ev, "", []int{told},
 			"The result of initialize has no agentCapabilities, but an earlier one has some.") == nil && can.Len() > 0 {
 			told = ev.Seq
 		}

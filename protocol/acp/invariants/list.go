@@ -62,10 +62,8 @@ func listSane(w *watch) {
 		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
 			text := next.Str()
 			if text == "" {
-				w.find("cursor", ev, text, nil, "The page has an empty nextCursor. A client that asks for the next page with "+
-					"it gets the first page, so the pages never end.")
-			}
-			if at := ch.cursors[text]; at > 0 {
+				w.find("cursor", ev, text, nil, "The page has an empty nextCursor; a last page has none.")
+			} else if at := ch.cursors[text]; at > 0 {
 				w.find("cursor", ev, text, []int{at},
 					"One list returned the cursor %q twice, so its pages never end.", text)
 			}

@@ -27,7 +27,7 @@ func userEcho(w *watch) {
 func msgRuns(w *watch) {
 	x := &messageIDs{watch: w, of: map[*session]*ids{}, says: map[*turn]*saying{}, earlier: earlierIDs{
 		replayed: w.version.states, said: map[*session]saidIDs{}, replays: map[*session]saidIDs{},
-		latest: map[string]*session{}}}
+		latest: map[string]*session{}, mixed: map[string]bool{}}}
 	if !w.version.states {
 		w.On(x.model, modelEvent)
 		w.onEnd(func(ev *event) { delete(x.says, ev.turn) })
@@ -36,6 +36,8 @@ func msgRuns(w *watch) {
 	w.On(x.earlier.loads, asked(loadSession))
 	w.On(x.earlier.resumes, asked(resumeSession))
 	w.On(x.earlier.loaded, answered(loadSession))
+	w.On(x.earlier.made, answered(newSession), answered(deleteSession))
+	w.onEnd(x.earlier.turnEnded)
 	w.inSession(x.chunk, messages()...)
 }
 

@@ -57,19 +57,23 @@ func planTold(w *watch) {
 // compare judges the agent's last plan at the end of a turn. If it has none of the model's steps, the agent may word
 // steps differently, and compare reports nothing.
 func (p *planned) compare(w *watch, ev *event) {
+	steps := lists.Where(p.steps, planStep.known)
+	if len(steps) == 0 {
+		return
+	}
 	size := count(len(p.steps), "step")
 	if w.judge("not-sent", p.sent == 0, ev, "", []int{p.seq}, "The model wrote a plan of %s, but the agent sent "+
 		"no plan update between that reply and the end of the turn.", size) != nil {
 		return
 	}
-	lost := lists.Where(p.steps, func(s planStep) bool { return s.known() && p.shown(s) == "" })
-	if len(lost) > 0 && len(lost) < len(p.steps) {
+	lost := lists.Where(steps, func(s planStep) bool { return p.shown(s) == "" })
+	if len(lost) > 0 && len(lost) < len(steps) {
 		w.find("steps-missing", ev, "", []int{p.seq, p.sent}, "The model's last plan has %s, but the plan that the agent "+
 			"sent last lacks the step %q.", size, clip(lost[0].Step))
 	}
-	for _, s := range p.steps {
+	for _, s := range steps {
 		now := p.shown(s)
-		w.judge("stale", now != "" && s.Status != "" && s.known() && now != s.Status, ev, s.Step, []int{p.seq, p.sent},
+		w.judge("stale", now != "" && s.Status != "" && now != s.Status, ev, s.Step, []int{p.seq, p.sent},
 			"In the model's last plan the step %q is %s, but in the plan that the agent sent last it is %s.", clip(s.Step),
 			s.Status, now)
 	}

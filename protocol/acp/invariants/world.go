@@ -43,8 +43,8 @@ type conn struct {
 	caps      [2]map[string]bool // advertised capabilities of each side, by path
 	methods   map[string]bool    // login methods by id; true for type terminal
 	authed    bool               // authenticate succeeded, and no logout followed
-	loggedOut bool
-	demanded  bool // session/new has failed because a login was missing
+	loggedOut int                // Seq of the response to a logout after which nobody has logged in, or 0
+	demanded  bool               // session/new has failed because a login was missing
 
 	open      map[int]*request // unanswered requests of both sides, by Seq
 	ids       [2]map[wire.ID]*request
