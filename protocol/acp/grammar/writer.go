@@ -198,9 +198,7 @@ func (w *writer) setUp() {
 		w.Add("client " + lacks)
 		w.out["requests"] = true
 	}
-	if w.works("ask_user") {
-		w.takesQuestions()
-	}
+	w.takesQuestions()
 	if newer && w.Falls && !w.V2 {
 		w.offersNewer()
 	}
@@ -216,7 +214,9 @@ func (w *writer) takesQuestions() {
 		w.out["pages"] = true
 		w.covered("client", "shows no pages")
 	}
-	w.Add("elicit hold")
+	if w.works("ask_user") {
+		w.Add("elicit hold")
+	}
 }
 
 // newerVersion is a version of the protocol that no agent speaks.
