@@ -57,13 +57,14 @@ func termLife(w *watch) {
 	})
 }
 
-// late reports whether the editor created the terminal when its turn had ended, or had been cancelled or closed. The
-// agent may then end the turn before it reads the terminal's id, and releases the terminal later.
+// late reports whether the editor created the terminal when its turn had ended, or had been cancelled or closed, or
+// whether something else may have ended the turn. The agent may then end it before it reads the terminal's id, and
+// releases the terminal later.
 func (t *terminal) late() bool {
 	if t.turn == nil {
 		return false
 	}
-	if t.turn.ended > 0 && t.turn.ended < t.created {
+	if t.turn.ended > 0 && t.turn.ended < t.created || t.turn.disturbed {
 		return true
 	}
 	stops := []*act{t.turn.cancel, t.turn.close}
