@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The function assignments tries the pattern only at names. It must find what the pattern finds in the whole text.
+// Assignments must find the same as the pattern does, although it tries the pattern only at names.
 func TestAssignmentsAreThoseOfThePattern(t *testing.T) {
 	whole := regexp.MustCompile(`(?i)\b` + assignment)
 	pieces := []string{"token", "Secret", "API key", "api_key", "apikey", "x-key", "passwd", "PASSWORD", "credential",
@@ -29,7 +29,7 @@ func TestAssignmentsAreThoseOfThePattern(t *testing.T) {
 	}
 }
 
-// The function Named tries its patterns only on texts that can have a match. It must find what they find in any text.
+// Named must find the same as its patterns do, although it tries them only on texts that can have a match.
 func TestNamedTriesEachPatternThatMayMatch(t *testing.T) {
 	pieces := []string{"--", "api-key", "Token", "x-secret", "private_key", "sig", "auth", "COOKIE", "PASSWD", "mode", "=",
 		" = ", " ", "?", "&", "://", "https", ":", "@", `"`, "name", "value", `"name":"`, `","value":"`, `"value":"`,

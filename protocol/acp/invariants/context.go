@@ -155,7 +155,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
-// ended checks at the end of a turn what the model got of its prompt, and stores what later turns must continue.
+// ended handles the end of a turn. It checks that the model got the prompt, and stores the turn for the checks of later
+// turns.
 func (w *contextWatch) ended(ev *event) {
 	t := ev.turn
 	if t == nil {
@@ -189,7 +190,8 @@ func (w *contextWatch) ended(ev *event) {
 	w.past[id] = append(w.past[id], lastSaid(g, t)...)
 }
 
-// lastSaid returns what the model said at the end of a turn, if all of it is known and can be compared.
+// lastSaid returns the model's last text in a turn. It returns nil if the log lacks the end of the text, or if the text
+// has characters that agents escape.
 func lastSaid(g *given, t *turn) []*spoken {
 	said := g.said.String()
 	if said == "" || t.reply.seq == 0 || strings.ContainsAny(said, "<>") {

@@ -56,7 +56,7 @@ func (e *earlierIDs) made(ev *event) {
 	delete(e.latest, ev.Session)
 }
 
-// loaded handles the response to a load. A successful load replaces what the client knows of the session.
+// loaded handles the response to a load. If the load succeeded, the client knows only the ids of the replay.
 func (e *earlierIDs) loaded(ev *event) {
 	if ids := e.replays[ev.session]; ids != nil && ev.succeeded() {
 		e.keep(ev.session, ids)

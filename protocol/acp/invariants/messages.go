@@ -111,9 +111,9 @@ func (x *messageIDs) inPieces(ev *event, id string, before int) {
 	m.id, m.seq = id, ev.Seq
 }
 
-// ids has the message ids of a session. began has the Seq at which each message began, by kind of message, and ended
-// that of the agent's latest chunk with each id. with is the Seq of the turn's latest chunk that has an id, and without
-// of the latest that has none.
+// ids has the message ids of a session. By kind of message, began has the Seq of the first chunk with each id. ended
+// has the Seq of the agent's latest chunk with each id. with is the Seq of the turn's latest chunk that has an id.
+// without is the Seq of its latest chunk that has none.
 type ids struct {
 	began         [3]map[string]int
 	ended         map[string]int
