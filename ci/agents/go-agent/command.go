@@ -43,7 +43,7 @@ func (t *turn) files(line string) (files []acp.ToolCallLocation) {
 // texts reads the text files that a command names.
 func (t *turn) texts(line string) map[string]string {
 	texts := map[string]string{}
-	if !fault("diff-has-old-text-of-first-change") {
+	if !fault("diff-has-old-text-of-first-change") && !fault("diff-of-new-file-has-empty-old-text") {
 		return texts
 	}
 	for _, word := range strings.Fields(line) {
@@ -65,6 +65,14 @@ func (t *turn) texts(line string) map[string]string {
 // changes returns diffs of the files that a command changed. before has their texts from before the command.
 func (t *turn) changes(line string, before map[string]string) (diffs []acp.ToolCallContent) {
 	after := t.texts(line)
+	if fault("diff-of-new-file-has-empty-old-text") {
+		for path, now := range after {
+			if now != before[path] {
+				diffs = append(diffs, acp.ToolDiffContent(path, now, before[path]))
+			}
+		}
+		return diffs
+	}
 	for path, old := range before {
 		now, is := after[path]
 		if !is || now == old {

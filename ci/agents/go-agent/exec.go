@@ -72,6 +72,7 @@ func (t *turn) inTerminal(c *call, line string) (string, bool) {
 			<-killed
 		}
 	}()
+	defer t.look(sid, term.TerminalId)()
 	early := t.glance(sid, term.TerminalId)
 	wait := acp.WaitForTerminalExitRequest{SessionId: sid, TerminalId: term.TerminalId}
 	exit, err := t.g.conn.WaitForTerminalExit(bg, wait)

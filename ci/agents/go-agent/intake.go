@@ -96,6 +96,12 @@ func (g *gofer) mark(line []byte) []byte {
 				s.stop()
 			}
 		}
+	case "session/delete":
+		if deletes() && m["id"] != nil {
+			g.remove(sid)
+			respond(m["id"], "{}")
+			return []byte("\n")
+		}
 	case acp.AgentMethodSessionPrompt:
 		g.newest = sid
 		if s := g.sessions[sid]; s != nil && s.done == nil {

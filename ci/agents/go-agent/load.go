@@ -17,7 +17,8 @@ import (
 // loads reports whether sessions are stored and can be loaded.
 func loads() bool {
 	return fault("load-of-unknown-session-never-answered") || fault("replay-shows-image-as-placeholder") ||
-		fault("lock-of-killed-turn-bars-load") || fault("links-of-prompt-not-replayed")
+		fault("lock-of-killed-turn-bars-load") || fault("links-of-prompt-not-replayed") ||
+		fault("second-load-replays-only-what-is-new") || fault("message-ids-begin-anew-after-load")
 }
 
 // entry is a line in the file of a session. A later one takes the place of what earlier ones say of the same.
@@ -267,8 +268,15 @@ func (g *gofer) load(p acp.LoadSessionRequest) ([]json.RawMessage, error) {
 		return nil, broken("The session is active in another process", "PID "+string(owner))
 	}
 	old.stored = false
+	log := slices.Clone(old.log)
+	if fault("second-load-replays-only-what-is-new") {
+		old.log = nil // the editor has it from now on
+	}
+	if fault("message-ids-begin-anew-after-load") {
+		old.messages = 0
+	}
 	g.reopen(old, p.Cwd, p.McpServers)
-	_, most := unfinished(old.log)
+	_, most := unfinished(log)
 	g.calls = max(g.calls, most)
-	return slices.Clone(old.log), nil
+	return log, nil
 }

@@ -57,7 +57,7 @@ func (g *gofer) loggedIn(params json.RawMessage) bool {
 // logsIn reports whether the user can log in at a terminal.
 func logsIn() bool {
 	return fault("aborted-login-exits-with-zero") || fault("login-goes-on-as-agent") ||
-		fault("login-with-key-in-environment-is-agent")
+		fault("login-with-key-in-environment-is-agent") || fault("terminal-login-names-program")
 }
 
 // keyThere reports whether the environment has a key, so that the user need not log in.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -11,10 +10,10 @@ import (
 // keep writes a long output to a file, because the model gets only a part of it. It returns a remark about the file for
 // the model.
 func (t *turn) keep(c *call, whole string) string {
-	if len(whole) <= 1<<15 || !t.g.writes || !fault("long-output-kept-under-relative-path") {
+	path := t.pathOfOutput(strings.ReplaceAll(string(c.id), ":", "-") + ".log")
+	if len(whole) <= 1<<15 || path == "" {
 		return ""
 	}
-	path := filepath.Join(".gofer", strings.ReplaceAll(string(c.id), ":", "-")+".log")
 	_, err := t.g.conn.WriteTextFile(t.ctx, acp.WriteTextFileRequest{SessionId: acp.SessionId(t.s.id), Path: path,
 		Content: strings.ToValidUTF8(whole, "\uFFFD")})
 	if err != nil {

@@ -44,6 +44,7 @@ type gofer struct {
 	open     string            // request of the agent that is not answered yet
 	nested   int               // how many others it has sent in the meantime
 	below    map[string]string // the id that one of them was sent with -> its own
+	forms    bool              // the editor shows forms
 	chosen   string            // the mode that the user has chosen last
 }
 
@@ -63,6 +64,7 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 	g.offered = p.ProtocolVersion
 	g.writes = p.ClientCapabilities.Fs.WriteTextFile
 	g.reads = p.ClientCapabilities.Fs.ReadTextFile
+	g.forms = p.ClientCapabilities.Elicitation != nil && p.ClientCapabilities.Elicitation.Form != nil
 	g.files = g.reads || p.ClientCapabilities.Fs.WriteTextFile
 	g.terminal = p.ClientCapabilities.Terminal ||
 		p.ClientCapabilities.Fs.WriteTextFile && fault("terminal-used-when-only-files-offered") || g.bare
@@ -73,7 +75,8 @@ func (g *gofer) Initialize(_ context.Context, p acp.InitializeRequest) (acp.Init
 		AgentCapabilities: acp.AgentCapabilities{
 			LoadSession: loads(),
 			PromptCapabilities: acp.PromptCapabilities{
-				Image: true, EmbeddedContext: fault("embedded-file-of-bytes-refused")},
+				Image: true, EmbeddedContext: fault("embedded-file-of-bytes-refused"),
+				Audio: fault("recording-other-than-wav-refused")},
 			SessionCapabilities: abilities(),
 			Auth:                auth(),
 			Meta:                extensions(),
@@ -176,6 +179,7 @@ func (g *gofer) prompt(
 	defer func() {
 		g.mu.Lock()
 		s.keep()
+		g.put(s)
 		close(s.done)
 		s.rest = s.done
 		if ctx.Err() != nil && s.owed > 0 {
@@ -196,11 +200,22 @@ func (g *gofer) prompt(
 	t.said(p.Prompt)
 	alone := len(p.Prompt) == 1 || !fault("reset-beside-other-blocks-ignored")
 	if isReset(strings.TrimSpace(words)) && alone {
+		sure, err := t.confirmed()
+		switch {
+		case t.ctx.Err() != nil && confirms():
+			return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
+		case err != nil:
+			return acp.PromptResponse{}, err
+		case !sure:
+			t.tell(acp.UpdateAgentMessageText("Nothing is forgotten."))
+			return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
+		}
 		s.history = nil
 		t.modelBack()
 		t.forget()
 		t.untitle()
 		t.tell(acp.UpdateAgentMessageText("Forgotten."))
+		t.emptied()
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
 	if g.stranger() && fault("prompt-after-logout-answered-with-words") {

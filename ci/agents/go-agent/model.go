@@ -148,6 +148,9 @@ func (t *turn) ask() (content []block, reason string, err error) {
 		"tools":  t.tools(),
 		"system": "You are gofer, a coding agent. You work in " + t.s.cwd + "." + t.also(), "messages": t.recent()})
 	a, ctx := answer{turn: t}, t.ctx
+	if fault("message-ids-begin-anew-after-load") {
+		t.s.messages++
+	}
 	defer a.hush()
 	if fault("cancel-during-thought-waits-for-its-end") {
 		own, stop := context.WithCancel(context.Background())

@@ -69,7 +69,9 @@ func (t *turn) opened(prompt []acp.ContentBlock) (out []block) {
 		ctx, reading = context.Background(), true
 	}
 	first := fault("link-without-line-read-from-line-zero")
-	reading = reading || t.g.reads && first
+	selection := fault("upward-selection-read-with-negative-limit")
+	named := fault("read-error-without-data-ends-agent")
+	reading = reading || t.g.reads && (first || selection || named || fault("read-withdrawn-by-text-of-its-id"))
 	for _, b := range prompt {
 		if b.ResourceLink == nil || !reading {
 			continue
@@ -82,7 +84,13 @@ func (t *turn) opened(prompt []acp.ContentBlock) (out []block) {
 		if first {
 			q.Line, q.Limit = acp.Ptr(lineIn(u.Fragment)), acp.Ptr(500)
 		}
+		if selection {
+			q.Line, q.Limit = span(u.Fragment)
+		}
 		res, err := t.g.conn.ReadTextFile(ctx, q)
+		if err != nil && named && t.ctx.Err() == nil {
+			out = append(out, unread(b.ResourceLink.Uri, err)...)
+		}
 		if err == nil && strings.TrimSpace(res.Content) != "" {
 			out = append(out, block{"type": "text", "text": b.ResourceLink.Uri + ":\n" + res.Content})
 		}
@@ -168,6 +176,12 @@ func blocks(prompt []acp.ContentBlock) (out []block, words string, err error) {
 		case b.ResourceLink != nil:
 			links[b.ResourceLink.Name] = true
 			out = append(out, text(fmt.Sprintf("See %s (%s).", address(b.ResourceLink.Uri), b.ResourceLink.Name))...)
+		case b.Audio != nil && fault("recording-other-than-wav-refused"):
+			told, err := recording(b.Audio)
+			if err != nil {
+				return nil, "", err
+			}
+			out = append(out, told...)
 		case unusual(b.Image):
 			return nil, "", acp.NewInvalidParams("an image of a kind that this agent does not take: " + b.Image.MimeType)
 		case b.Image != nil:

@@ -50,6 +50,7 @@ type session struct {
 	effort         string            // how much the model thinks
 	used           int               // tokens of the newest request and its answer
 	cost           float64           // of the session, in dollars
+	chosen         string            // the model that the user chose last
 	inherited      bool              // its mode is the one that the user chose last
 }
 
@@ -192,8 +193,10 @@ func (g *gofer) ListSessions(_ context.Context, p acp.ListSessionsRequest) (acp.
 		}
 		return out.Sessions[i].SessionId > out.Sessions[j].SessionId
 	})
+	relative(out.Sessions, p.Cwd)
 	out.Sessions = out.Sessions[min(from, len(out.Sessions)):]
-	if len(out.Sessions) > page || len(out.Sessions) == page && fault("full-last-page-has-cursor") {
+	whole := p.Cwd != nil && fault("filtered-list-not-paged")
+	if len(out.Sessions) > page && !whole || len(out.Sessions) == page && fault("full-last-page-has-cursor") {
 		out.Sessions = out.Sessions[:page]
 		next := from + page
 		if fault("list-page-repeats-last-session") {

@@ -18,7 +18,8 @@ func optional() bool {
 // own reports whether each session has a model of its own.
 func own() bool {
 	return fault("fallback-model-not-told") || moded() || fault("option-set-by-its-category") ||
-		fault("model-set-back-by-reset-not-told")
+		fault("model-set-back-by-reset-not-told") || fault("chosen-model-listed-twice") ||
+		fault("window-of-chosen-model-told-as-zero")
 }
 
 // modelBack lets the session begin anew with the model that new sessions have.
@@ -28,6 +29,14 @@ func (t *turn) modelBack() {
 	if fault("model-set-back-by-reset-not-told") {
 		t.s.model = models()[0]
 	}
+}
+
+// recent lists the models that the user has chosen before, which come first.
+func (s *session) recent() []string {
+	if s.chosen == "" || !fault("chosen-model-listed-twice") {
+		return nil
+	}
+	return []string{s.chosen}
 }
 
 // options offers the choice of the model.
@@ -40,7 +49,7 @@ func (g *gofer) options(s *session) []acp.SessionConfigOption {
 		current = s.model
 	}
 	var list acp.SessionConfigSelectOptionsUngrouped
-	for _, m := range models() {
+	for _, m := range append(s.recent(), models()...) {
 		list = append(list, acp.SessionConfigSelectOption{Name: m, Value: acp.SessionConfigValueId(m)})
 	}
 	o := acp.NewSessionConfigOptionSelect(acp.SessionConfigValueId(current),
@@ -113,6 +122,7 @@ func (g *gofer) SetSessionConfigOption(
 		return none, notFound(v.SessionId)
 	}
 	s := g.sessions[string(v.SessionId)]
+	s.chosen = string(v.Value)
 	if s.model = string(v.Value); !own() {
 		g.model = s.model
 	}

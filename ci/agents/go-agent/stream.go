@@ -226,7 +226,7 @@ func (a *answer) said(piece string) acp.SessionUpdate {
 	if fault("pause-in-message-begins-new-one") {
 		u.AgentMessageChunk.MessageId = acp.Ptr(a.message())
 	}
-	if fault("message-id-of-stopped-answer-returns") {
+	if fault("message-id-of-stopped-answer-returns") || fault("message-ids-begin-anew-after-load") {
 		u.AgentMessageChunk.MessageId = acp.Ptr(fmt.Sprintf("%s.%d", a.turn.s.id, a.turn.s.messages))
 	}
 	return u

@@ -310,6 +310,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 			continue
 		}
 		out, ok := "Not run: the user interrupted.", false
+		barred := t.ctx.Err() != nil && !declined
 		if declined {
 			out = "Not run: the user declined an earlier call."
 		} else if t.ctx.Err() == nil {
@@ -322,7 +323,7 @@ func (t *turn) runAll(calls []*call) (results []block, declined bool) {
 			t.ended, t.running = append(t.ended, c.id), false
 		}
 		silent = silent || c.asked && t.unanswered && fault("call-of-cancelled-question-stays-pending")
-		if !ok && !silent {
+		if !ok && !silent && !(barred && t.later(c, out)) {
 			t.fails(c, out)
 		}
 		t.stepped(n, ok)

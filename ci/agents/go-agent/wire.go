@@ -22,6 +22,9 @@ func (g *gofer) wire() io.Writer {
 	if fault("id-of-nested-request-has-fraction") {
 		return &wire{g, os.Stdout}
 	}
+	if amends() {
+		return &amended{os.Stdout}
+	}
 	return os.Stdout
 }
 
@@ -124,6 +127,10 @@ func (t *turn) touched(before int) {
 
 // usage tells what the session has cost so far.
 func (t *turn) usage() {
+	if gauges() {
+		t.gauge()
+		return
+	}
 	if !fault("cost-below-a-cent-without-amount") {
 		return
 	}
@@ -151,7 +158,7 @@ func (a *answer) count(data []byte) {
 		Message struct{ Usage tokens }
 		Usage   tokens
 	}
-	if !fault("cost-below-a-cent-without-amount") || json.Unmarshal(data, &ev) != nil {
+	if !fault("cost-below-a-cent-without-amount") && !gauges() || json.Unmarshal(data, &ev) != nil {
 		return
 	}
 	s := a.turn.s
