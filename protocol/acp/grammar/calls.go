@@ -116,11 +116,20 @@ func (w *writer) or(text string) string {
 	case "DRAWN":
 		return w.content()
 	case "LONG":
-		return strings.Repeat("Zeile für Zeile\n", 2000)
+		return longText(2000)
 	case "LARGE": // larger than many limits of caches
-		return strings.Repeat("Zeile für Zeile\n", 18_000) + "old word\n"
+		return longText(18_000) + "old word\n"
 	}
 	return text
+}
+
+// longText returns lines that all differ, so that a part of them cannot be taken for another part.
+func longText(lines int) string {
+	var b strings.Builder
+	for n := range lines {
+		fmt.Fprintf(&b, "Zeile %d von vielen\n", n+1)
+	}
+	return b.String()
 }
 
 // marked reports whether a permission request can be matched to a call of the shape. The call must show its mark, and

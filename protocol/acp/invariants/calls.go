@@ -311,20 +311,28 @@ func (x *calling) latest() string {
 }
 
 // whole checks that the agent does not send a call's content in pieces, because each update replaces the earlier
-// content. Updates count as pieces if the model's result has their texts one after the other.
+// content. Updates count as pieces if in the model's result each begins where the one before ends. The agent may put
+// each into a code block.
 func (c *callWatch) whole(ev *event, x *calling, results string) {
-	const least = 16 // bytes; shorter pieces may follow each other by chance
+	const least, most = 16, 64 // bytes of the end and of the beginning; shorter ones may follow each other by chance
+	inPieces := len(x.pieces) > 1
+	for i, p := range x.pieces {
+		if p.secret {
+			return
+		}
+		if i > 0 {
+			end := strings.Trim(x.pieces[i-1].text, "`")
+			start := strings.Trim(p.text, "`")
+			joined := end[max(0, len(end)-most):] + start[:min(len(start), most)]
+			inPieces = inPieces && len(end) >= least && start != "" && !strings.Contains(p.text, end) &&
+				strings.Contains(results, joined)
+		}
+	}
 	if len(x.pieces) < 2 {
 		return
 	}
-	var all strings.Builder
-	for _, p := range x.pieces {
-		if all.WriteString(p.text); p.secret || len(p.text) < least {
-			return
-		}
-	}
 	first, last := x.pieces[0], x.pieces[len(x.pieces)-1]
-	c.judge("pieces", strings.Contains(results, all.String()), ev, "", []int{first.seq, last.seq},
+	c.judge("pieces", inPieces, ev, "", []int{first.seq, last.seq},
 		"The agent sent a call's content in pieces: first %q, last %q (without white space). Each update must have "+
 			"the whole content.", clip(first.text), clip(last.text))
 }
