@@ -95,6 +95,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"next-prompt":         func(w *writer, _ *script.Line) { w.successor() },
 		"cancel-each":         func(w *writer, _ *script.Line) { w.cancelsEach() },
 		"cancel-elsewhere":    func(w *writer, _ *script.Line) { w.Add("cancel %s", pick(w.r, w.idlers()).name) },
+		"leave-elsewhere":     func(w *writer, l *script.Line) { w.leavesElsewhere(l.Words[0].Raw()) },
 		"way-elsewhere":       func(w *writer, _ *script.Line) { w.reopen(pick(w.r, w.returning())) },
 		"another-turn":        func(w *writer, _ *script.Line) { w.turnEndsIn(w.at.convo, w.says("text")) },
 		"new-session":         func(w *writer, _ *script.Line) { w.newConvo() },
@@ -178,6 +179,13 @@ func (w *writer) cancelsEach() {
 		w.Add("cancel %s", t.name)
 		t.stop("CANCEL-001")
 	}
+}
+
+// leavesElsewhere closes or deletes a session in which no turn runs.
+func (w *writer) leavesElsewhere(how string) {
+	c := pick(w.r, w.idlers())
+	w.Add("session %s %s wait=no as %s", how, c.name, w.at.owes(w.name("C")))
+	c.gone, c.solid = true, c.solid && how == "close"
 }
 
 // idlers returns the open sessions in which no turn runs. returning returns the closed sessions that can be loaded or

@@ -119,6 +119,9 @@ func (w *writer) extraFolder() {
 	w.between(c, keptFolder)
 	if w.ways("load", "resume") && w.one(2) {
 		if w.one(2) {
+			w.leavesAll([]*convo{c})
+		}
+		if w.one(2) {
 			c.extra = ""
 		}
 		w.reopen(c)
