@@ -89,6 +89,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"goes":                func(w *writer, _ *script.Line) { w.at.gone = true },
 		"forgets":             func(w *writer, _ *script.Line) { w.at.solid = false },
 		"loads":               func(w *writer, _ *script.Line) { w.at.loaded = true },
+		"lists-later":         func(w *writer, _ *script.Line) { w.at.lists = w.ways("list") },
 		"lost":                func(w *writer, _ *script.Line) { w.lost() },
 		"loses":               func(w *writer, _ *script.Line) { w.lost(); w.stops++; w.at.lost = true },
 		"second-prompt":       func(w *writer, _ *script.Line) { w.second() },

@@ -150,11 +150,16 @@ func (w *writer) command() {
 		more = script.Option("blocks", script.Quote(marshal([]object{link})))
 		w.covered("command", "beside a link")
 	}
+	said := "/" + name
+	if w.one(3) { // as an editor completes it
+		said += " "
+		w.covered("command", "with a blank behind it")
+	}
 	w.check(requirement, "runs-the-command")
-	w.Add("prompt %s %s %s as %s", c.name, script.Quote("/"+name), more, w.name("P"))
+	w.Add("prompt %s %s %s as %s", c.name, script.Quote(said), more, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(w.last())) // for an agent that asks the model nevertheless
 	w.Add("await turn %s %s session=%s", ends, w.soon(), c.name)
-	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+`"`))
+	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+` ?"`))
 	w.check("", "goes-on")
 	w.covered("command", name)
 	if set { // the option holds, or the agent tells its new value

@@ -22,6 +22,8 @@ func episodes() []episode {
 		{12, "held turn", nil, func(w *writer) { w.anyHeld(w.convo()) }},
 		{2, "way in", func(w *writer) bool { return w.has("ways") }, (*writer).wayIn},
 		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
+		{1, "rejected twice", func(w *writer) bool { return w.has("permissions") && len(w.rejectable()) > 0 },
+			(*writer).rejectedTwice},
 		{1, "asked at once", func(w *writer) bool {
 			return w.has("permissions") && w.has("several") && w.Together && len(w.rewriters()) > 0
 		}, (*writer).askedAtOnce},
@@ -41,6 +43,7 @@ func episodes() []episode {
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
 		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
 		{1, "plan advanced", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).advancesPlan},
+		{1, "plan shortened", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).shortensPlan},
 		{1, "same plan", (*writer).plansTwice, (*writer).samePlan},
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},
@@ -49,8 +52,11 @@ func episodes() []episode {
 		{1, "terminal refused", (*writer).waitsInTerminal, (*writer).terminalRefused},
 		{1, "edit after a no", (*writer).canRejectEdits, (*writer).editAfterNo},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
+		{1, "folder gone", func(w *writer) bool { return w.canReopen() && len(w.convos) < most }, (*writer).folderGone},
 		{1, extraFolder, (*writer).canAddFolders, (*writer).extraFolder},
 		{2, "command", (*writer).canCommand, (*writer).command},
+		{1, "page for nobody", func(w *writer) bool { return w.out["pages"] && asksUser(w, &convo{}) },
+			(*writer).pageForNobody},
 		{2, "home folder", (*writer).canGoHome, (*writer).homeFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}
@@ -109,7 +115,7 @@ func (w *writer) wayIn() {
 		{"kill", w.has("process"), func() { w.lost("kill", "restart") }},
 		{"another editor", w.has("process"), func() {
 			w.out["requests"] = true
-			w.lost("kill", "client next fs=none terminal=none", "restart")
+			w.lost("kill", "client next fs=none terminal=none"+map[bool]string{true: " session=none"}[w.booleans], "restart")
 		}},
 		{"second process", w.has("process") && w.ways("load"), func() {
 			w.lost("beside")

@@ -84,6 +84,28 @@ func (w *writer) worksIn(c *convo, name, other, requirement string) {
 	w.check("", "goes-on")
 }
 
+// folderGone reopens a session whose folder is gone. The agent may refuse this.
+func (w *writer) folderGone() {
+	c := &convo{name: w.name("s"), dir: w.name("dir"), servers: w.served()}
+	w.file(c.dir+"/readme.txt", "In "+c.dir+".\n")
+	w.Add("session new %s %s", c.name, c.in())
+	w.convos = append(w.convos, c)
+	w.plainTurn(c)
+	w.leavesAll([]*convo{c})
+	w.Add("exec mv %s %s", c.dir, w.name("weg"))
+	away := w.named
+	how := "load"
+	if !w.ways("load") || w.ways("resume") && w.one(2) {
+		how = "resume"
+	}
+	l := w.name("L")
+	w.Add("session %s %s %s wait=no as %s", how, c.name, c.in(), l)
+	w.Add("await response %s", l)
+	w.Add("exec mv %s %s", away, c.dir)
+	c.gone, c.solid = true, false // whether the session is open is not known
+	w.covered(how, "folder gone")
+}
+
 func (w *writer) canAddFolders() bool {
 	return w.able(moreFolders) && w.works("read_file") && w.asked["read_file"] == "" && len(w.convos) < most
 }

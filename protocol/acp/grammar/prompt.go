@@ -80,6 +80,20 @@ var blocks = []struct {
 		w.file(path+"/notes.txt", w.content())
 		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": path}
 	}},
+	{2, "link to what is no short text", "", func(w *writer) object {
+		name, kind := w.name("anhang"), pick(w.r, []string{"png", "bin", "txt", "log", "md"})
+		switch path := name + "." + kind; kind {
+		case "png":
+			w.file(path+".base64", dots()[kind])
+		case "bin":
+			w.file(path+".base64", "AP/+gP8A")
+		case "txt":
+			w.file(path, longText(18_000))
+		case "log":
+			w.file(path, "")
+		} // the rest leads to no file
+		return object{"type": "resource_link", "uri": "file://$WORK/" + name + "." + kind, "name": name + "." + kind}
+	}},
 	{2, "link elsewhere", "", func(w *writer) object {
 		name := w.name("page")
 		link := object{"type": "resource_link", "name": name,
@@ -117,8 +131,16 @@ var blocks = []struct {
 		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".md", "text": ""}}
 	}},
 	{1, "embedded bytes", "promptCapabilities.embeddedContext", func(w *writer) object {
-		return object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.name("doc") + ".bin",
-			"mimeType": "application/octet-stream", "blob": base64.StdEncoding.EncodeToString([]byte(w.text()))}}
+		bytes := object{"uri": "file:///elsewhere/" + w.name("doc") + ".bin",
+			"blob": base64.StdEncoding.EncodeToString([]byte(w.text()))}
+		switch kind := pick(w.r, []string{"application/octet-stream", "application/octet-stream", "text/plain", "image/png", ""}); kind {
+		case "image/png":
+			bytes["blob"] = dots()["png"]
+			fallthrough
+		case "application/octet-stream", "text/plain":
+			bytes["mimeType"] = kind
+		}
+		return object{"type": "resource", "resource": bytes}
 	}},
 }
 

@@ -69,6 +69,26 @@ func (w *writer) twice() {
 	}
 }
 
+// rejectedTwice writes a turn in which the model repeats a call that the user has just rejected. The user rejects it
+// again.
+func (w *writer) rejectedTwice() {
+	c := w.inFirstMode()
+	w.folder = c.folder()
+	k, _ := w.callLike(pick(w.r, w.rejectable()), shape.marked)
+	w.Add("permit reject_once about=%s", k.mark)
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{k.step}, reply{k.step}, w.last()))
+	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.Add("needs saw permission session=%s about~%s", c.name, k.mark)
+	w.covered("asked twice", "in one turn")
+	w.untouched(k)
+}
+
+// rejectable returns the tools whose calls the user can reject one by one.
+func (w *writer) rejectable() []string {
+	return lists.Where(w.askers(), func(name string) bool { return slices.Contains(w.Tools[name].Choices, "reject_once") })
+}
+
 // noChoice writes a turn in which the editor answers a question about the tool named of without choosing an option. An
 // earlier yes must not count for this question.
 func (w *writer) noChoice(c *convo, of string) {
@@ -236,6 +256,18 @@ func (w *writer) answeredLate() {
 	w.Add("answer %s cancelled", late)
 	w.covered("permission open", "earlier answer late")
 	w.decides(c, ask, next)
+}
+
+// pageForNobody writes a turn in which the model wants the user to see a page, for an editor that shows no pages.
+func (w *writer) pageForNobody() {
+	c := w.inFirstMode()
+	page := "https://example.com/" + w.name("page")
+	w.Add("elicit decline")
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("ask_user", object{"question": w.text(), "url": page})}, w.last()))
+	w.ends(&turn{convo: c})
+	w.Add("elicit hold mode=form")
+	w.covered("client", "is asked to show a page")
 }
 
 // asks sends a prompt that makes the model call a tool, and waits for the agent's permission request. ask is the name

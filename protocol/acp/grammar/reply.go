@@ -93,7 +93,8 @@ func (w *writer) inOne(r reply) reply {
 }
 
 // endings has the ways in which a model turn ends, for Pairs.
-var endings = []string{"plain", "length", "length after calls", "length in a call", "refusal",
+var endings = []string{"plain", "length", "length after calls", "length in a call", "length in a thought", "refusal",
+	"refusal at once", "nothing after calls",
 	"refusal in words", "thinking only at first", "several texts", "text in parts", "late text", "failure"}
 
 // ending draws the last replies of a turn that no gate holds. They begin with begun. how is the way in which they end:
@@ -112,6 +113,12 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun, w.made = append(begun, fakellm.NewStep("stop", "length")), nil
 	case "length in a call":
 		begun, w.made = append(begun, w.half(), fakellm.NewStep("stop", "length")), nil
+	case "length in a thought":
+		begun = append(begun, w.says("thinking"), fakellm.NewStep("stop", "length"))
+	case "refusal at once":
+		begun = append(begun, fakellm.NewStep("stop", "refusal"))
+	case "nothing after calls":
+		replies, begun = []reply{append(begun, w.calls()...)}, reply{fakellm.NewStep("stop", "end")}
 	case "length", "refusal":
 		begun = append(begun, w.says("text"), fakellm.NewStep("stop", how))
 	case "thinking only at first":
@@ -145,7 +152,7 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		}
 		begun = w.inOne(begun)
 	}
-	return []reply{begun}, how
+	return append(replies, begun), how
 }
 
 // endings returns the ways in which a model turn can end now, with their weights.
@@ -155,6 +162,8 @@ func (w *writer) endings() []weighted[string] {
 		list = append(list, weighted[string]{2, "length", false}, weighted[string]{2, "refusal", false},
 			weighted[string]{1, "refusal in words", false},
 			weighted[string]{1, "length after calls", !w.has("tools")},
+			weighted[string]{1, "length in a thought", false}, weighted[string]{1, "refusal at once", false},
+			weighted[string]{2, "nothing after calls", !w.has("tools")},
 			weighted[string]{2, "length in a call", !w.has("tools") || !w.works("run_shell") || w.asked["run_shell"] != ""},
 			weighted[string]{2, "thinking only at first", false}, weighted[string]{2, "several texts", false},
 			weighted[string]{1, "text in parts", false}, weighted[string]{1, "late text", false})

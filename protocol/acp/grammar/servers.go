@@ -1,6 +1,7 @@
 package grammar
 
 import (
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/scenarios/script"
 )
 
@@ -61,8 +62,7 @@ func (w *writer) endsConnecting() {
 func (w *writer) sings(c *convo) {
 	text := w.name("lied")
 	w.prompt(c, w.name("P"))
-	sing := object{"server": w.server, "tool": "canary_sing", "args": object{"text": text}}
-	w.Turns = append(w.Turns, turnOf(reply{tool("mcp", sing)}, w.last()))
+	w.Turns = append(w.Turns, turnOf(reply{w.song(text)}, w.last()))
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	w.check("SESSION-012", "reaches-its-server")
 	w.Add("canary called text=%s", text)
@@ -81,11 +81,22 @@ func (w *writer) serverAgain() {
 	if !c.servers {
 		c = w.newConvo()
 	}
-	text := pick(w.r, []string{"wrong", "fail", "silent", "picture", "files", "steps"})
+	text := pick(w.r, []string{"wrong", "fail", "silent", "picture", "files", "steps", "crash"})
 	w.prompt(c, w.name("P"))
-	sing := object{"server": w.server, "tool": "canary_sing", "args": object{"text": text}}
-	w.Turns = append(w.Turns, turnOf(reply{tool("mcp", sing)}, w.last()))
+	w.Turns = append(w.Turns, turnOf(reply{w.song(text)}, w.last()))
 	w.ends(&turn{convo: c})
 	w.covered("server again", text)
+	if text == "crash" { // an agent need not start the server again
+		w.prompt(c, w.name("P"))
+		w.Turns = append(w.Turns, turnOf(reply{w.song(w.name("lied"))}, w.last()))
+		w.ends(&turn{convo: c})
+		w.hung = true
+		return
+	}
 	w.sings(c)
+}
+
+// song returns a step that calls the session's MCP server with a text.
+func (w *writer) song(text string) fakellm.StepNode {
+	return tool("mcp", object{"server": w.server, "tool": "canary_sing", "args": object{"text": text}})
 }

@@ -26,6 +26,8 @@ type turn struct {
 	stopped                          string
 	contested, loaded, lost, allowed bool
 	endless                          bool
+	chooses                          bool // the user is asked to choose between answers
+	lists                            bool // the sessions are listed when the turn has ended
 	several                          bool // the model calls another tool in the same reply
 	// later has the names of requests that must be answered when the turn has ended.
 	later []string
@@ -94,7 +96,7 @@ var states = []state{
 		w.n++
 		t.done = w.name("go")
 		run := tool("run_shell", object{"command": "touch $WORK/begun-" + t.done + "; while [ ! -e $WORK/" + t.done +
-			" ]; do sleep 0.02; done"})
+			" ]; do sleep 0.02; done; touch $WORK/ended-" + t.done})
 		first := w.beside(run, "read_file")
 		t.several = len(first) > 1
 		return []reply{first, w.last()}
@@ -113,13 +115,20 @@ var states = []state{
 		return []reply{{c.step}, w.last()}
 	}, func(w *writer, t *turn) { w.Add("needs await gate %s", t.gate) }, false}, // of the child's session
 	{2, "question open", asksUser, nil, func(w *writer, t *turn) []reply {
-		return []reply{{tool("ask_user", object{"question": w.text()})}, w.last()}
+		ask := object{"question": w.text()}
+		if t.chooses = w.one(3); t.chooses {
+			ask["options"] = pick(w.r, choices)
+		}
+		return []reply{{tool("ask_user", ask)}, w.last()}
 	}, atRequest("elicitation/create"), false},
 	{1, "page open", opensPages, nil, func(w *writer, t *turn) []reply {
 		page := "https://example.com/" + w.name("page")
 		return []reply{{tool("ask_user", object{"question": w.text(), "url": page})}, w.last()}
 	}, atRequest("elicitation/create"), false},
 }
+
+// choices has lists of answers between which the model lets the user choose.
+var choices = [][]string{{"ja"}, {"rot", "grün, dunkel", "🙂"}, {"1", "2", "3", "4", "5", "6", "7", "8"}, {"yes", "Yes, always"}}
 
 // opensPages reports whether the agent asks the user, and the editor shows pages.
 func opensPages(w *writer, c *convo) bool { return !w.out["pages"] && asksUser(w, c) }

@@ -19,6 +19,10 @@ func (w *writer) text() string {
 		most = 400
 	case 1, 2, 3:
 		return fmt.Sprintf("Nr%d.", w.n) // another text may begin with this whole text
+	case 4: // wherever it is cut off, a character of two units may be there
+		if !w.plain() {
+			return fmt.Sprintf("Nr%d %s.", w.n, strings.Repeat("🙂", 40+w.n%2)+strings.Repeat("a🙂", 60))
+		}
 	}
 	if w.plain() {
 		return fmt.Sprintf("Number %d.", w.n)

@@ -162,6 +162,9 @@ func (w *writer) letGo(t *turn) {
 	for _, name := range t.later {
 		w.Add("await response %s %s", name, w.soon())
 	}
+	if t.lists { // what a turn writes at its end must not bring back a deleted session (DELETE-GONE)
+		w.Add("session list all")
+	}
 	if t.stopped == "" && !t.contested {
 		w.ended(t)
 	}
@@ -193,6 +196,10 @@ func (w *writer) ended(t *turn) {
 	case t.told != "":
 		w.check("", "typed-word")
 		w.Lines = append(w.Lines, script.New(t.told))
+		w.check("", "goes-on")
+	case t.done != "" && !t.loaded && !t.gone && !t.several:
+		w.check("CANCEL-010", "command-goes-on")
+		w.Add("await file %s session=%s", "ended-"+t.done, t.name)
 		w.check("", "goes-on")
 	case t.request == "" && t.gate != "" && len(w.made) == 0:
 		t.solid = true
@@ -233,7 +240,7 @@ func (w *writer) effects(c *convo, made []call) {
 // untouched writes a check that a call which the user did not allow had no effect.
 func (w *writer) untouched(k call) {
 	line, gone := strings.CutPrefix(k.after, "! ")
-	if !strings.HasPrefix(line, "exists ") {
+	if !strings.HasPrefix(line, "exists ") && !strings.HasPrefix(line, "canary called ") {
 		return
 	}
 	if !gone {
@@ -296,7 +303,7 @@ var fillings = []struct{ name, value, reaches string }{
 func (w *writer) fills(t *turn) {
 	var list []weighted[int]
 	for i, f := range fillings {
-		list = append(list, weighted[int]{1, i, f.reaches != "" && !w.Tools["ask_user"].Tells})
+		list = append(list, weighted[int]{1, i, f.reaches != "" && (t.chooses || !w.Tools["ask_user"].Tells)})
 	}
 	i, _ := choose(w.r, list)
 	f, word := fillings[i], w.name("quetzal")+"x"

@@ -73,6 +73,18 @@ func (w *writer) advancesPlan() {
 	w.check("", "goes-on")
 }
 
+// shortensPlan writes a turn in which the model makes a plan of three steps, and then a plan without one of them.
+func (w *writer) shortensPlan() {
+	c := w.inFirstMode()
+	step := func(name string) any { return object{"step": name, "status": "pending"} }
+	first, kept, dropped := step(w.name("schritt")), step(w.name("schritt")), step(w.name("schritt"))
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(reply{tool("plan", object{"steps": []any{first, dropped, kept}})},
+		reply{tool("plan", object{"steps": []any{first, kept}})}, w.last()))
+	w.ends(&turn{convo: c})
+	w.covered("call", "plan shortened")
+}
+
 func (w *writer) plansTwice() bool {
 	return w.has("tools") && w.has("several") && w.works("plan") && len(w.convos) < most
 }
@@ -214,12 +226,17 @@ func (w *writer) terminalRefused() {
 
 func (w *writer) canCompareShells() bool { return w.runs() && len(w.convos) <= most-2 }
 
-// shellsApart runs a command that changes the environment of its shell in one session, and then one in another session
-// that shows the environment. Nothing of the first may be there.
+// shellsApart runs a command that changes the environment or the folder of its shell in one session, and then one in
+// another session that shows it. Nothing of the first may be there.
 func (w *writer) shellsApart() {
 	mark := w.name("nota") + "x"
 	first, second := w.newConvo(), w.newConvo()
 	commands := []string{"export NOTA_APART=" + mark, "echo apart=$$NOTA_APART"}
+	told := "apart=" + mark
+	if w.one(2) {
+		w.file(mark+"/readme.txt", "\n")
+		commands, told = []string{"cd $WORK/" + mark, "echo $$PWD"}, "/"+mark
+	}
 	for i, c := range []*convo{first, second} {
 		w.prompt(c, w.name("P"))
 		w.Turns = append(w.Turns, turnOf(reply{tool("run_shell", object{"command": commands[i]})}, w.last()))
@@ -227,6 +244,6 @@ func (w *writer) shellsApart() {
 	}
 	w.covered("several", "shells apart")
 	w.check("SESSION-020", "has-its-own-shell")
-	w.modelSaw("! ", second, "apart="+mark)
+	w.modelSaw("! ", second, told)
 	w.check("", "goes-on")
 }

@@ -30,22 +30,23 @@ type writer struct {
 	episode int
 	length  int // number of episodes
 
-	files   []script.ArchiveFile
-	lanes   string // model scripts of subagents
-	convos  []*convo
-	open    []*turn // turns that run, the outermost first
-	n       int     // counter for names and texts
-	checks  int
-	random  func(part int) *rand.Rand
-	opened  int               // number of sessions chosen in this episode
-	stops   int               // number of times the process has ended
-	made    []call            // calls of the turn that is being written
-	server  string            // name of the MCP server, or of the first one if there are two
-	another string            // http or twin: the server beside the one over stdio, with tools of the same names
-	hung    bool              // the server has ended or no longer answers, or a session does without it
-	folder  string            // folder of the current turn's session with a slash behind it; "" for the workspace
-	asked   map[string]string // by tool, the option kind of the answer for always that the user gave
-	pairs   map[[2]string]bool
+	files    []script.ArchiveFile
+	lanes    string // model scripts of subagents
+	convos   []*convo
+	open     []*turn // turns that run, the outermost first
+	n        int     // counter for names and texts
+	checks   int
+	random   func(part int) *rand.Rand
+	opened   int               // number of sessions chosen in this episode
+	stops    int               // number of times the process has ended
+	made     []call            // calls of the turn that is being written
+	server   string            // name of the MCP server, or of the first one if there are two
+	another  string            // http or twin: the server beside the one over stdio, with tools of the same names
+	booleans bool              // the editor takes boolean options
+	hung     bool              // the server has ended or no longer answers, or a session does without it
+	folder   string            // folder of the current turn's session with a slash behind it; "" for the workspace
+	asked    map[string]string // by tool, the option kind of the answer for always that the user gave
+	pairs    map[[2]string]bool
 }
 
 // convo is a session from the editor's point of view.
@@ -162,7 +163,7 @@ func (w *writer) setUp() {
 	shapes, client := w.has("writes") && w.one(4), w.one(8)
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
-		"fs=none", "fs=none terminal=none"})
+		"fs=none", "fs=none terminal=none", "fs.readTextFile=none", "fs.writeTextFile=none"})
 	around, newer := w.one(8), w.one(12)
 	children := w.works("delegate") && w.one(2)
 	servers := w.servers()
@@ -200,6 +201,7 @@ func (w *writer) setUp() {
 		w.out["requests"] = true
 	}
 	w.takesQuestions()
+	w.takesBooleans()
 	if newer && w.Falls && !w.V2 {
 		w.offersNewer()
 	}
@@ -215,8 +217,19 @@ func (w *writer) takesQuestions() {
 		w.out["pages"] = true
 		w.covered("client", "shows no pages")
 	}
-	if w.works("ask_user") {
+	switch {
+	case w.works("ask_user") && w.out["pages"]:
+		w.Add("elicit hold mode=form")
+	case w.works("ask_user"):
 		w.Add("elicit hold")
+	}
+}
+
+// takesBooleans makes the editor take options that are on or off, which most editors do not.
+func (w *writer) takesBooleans() {
+	if w.booleans = w.one(6) && w.has("settings") && !w.V2; w.booleans {
+		w.Add("client session.configOptions.boolean={}")
+		w.covered("client", "takes boolean options")
 	}
 }
 

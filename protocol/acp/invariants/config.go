@@ -51,66 +51,67 @@ func configComplete(w *watch) {
 		w.judge(point, lost.id != "" && lost.id != r.option, ev, "", []int{ev.Ref},
 			"The response lacks the config option %q of the previous list; it must list all options.", lost.id)
 	}, answered(setOption))
-	partialUpdates(w)
+	partialLists(w)
 }
 
-// partialUpdates checks that each config_option_update lists all options. A missing option may be gone for good
-// (partial-update). That is excused if the model or the mode changed, or an option was added. The option is not gone
-// (update-dropped-option) if the update came during a request whose response lists it again, with the same values of
-// the other options.
-func partialUpdates(w *watch) {
+// partialLists checks that no list of options is a part of the whole list. A missing option may be gone for good: then a
+// config_option_update is partial-update, unless the model or the mode changed with it, or an option was added. The
+// option is not gone if a later list has it again with its old value, and the same values of the other options: then the
+// point is update-dropped-option or response-dropped-option.
+func partialLists(w *watch) {
 	type partial struct {
 		conn, seq int
-		lost      string
+		point     string // of the later list that has the lost option again
+		lost      option
 		list      []option
-		excused   bool // the model or the mode changed with the update, or an option was added
+		excused   bool // the model or the mode changed with the list, or an option was added
 	}
 	suspects := map[*session]partial{}
-	tell := func(s *session, point, detail string) {
-		p := suspects[s]
-		delete(suspects, s)
-		if p.excused && point == "partial-update" {
-			return
+	gone := func(s *session, p partial) {
+		if !p.excused {
+			w.Report("partial-update", p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q. The list "+
+				"before it has that option; an update must list all options.", p.lost.id)
 		}
-		w.Report(point, p.conn, s.id, "", []int{p.seq}, "The config_option_update lacks the option %q. The list before it "+
-			"has that option%s; an update must list all options.", p.lost, detail)
 	}
 	w.On(func(ev *event) {
-		if _, ok := suspects[ev.session]; ok {
-			tell(ev.session, "partial-update", "")
-		}
-		if !ev.hasOptions || ev.session == nil {
+		if ev.session == nil || !ev.hasOptions {
 			return
 		}
-		w.Saw("partial-update", "update-dropped-option")
-		told, without := lostOption(ev.session.options, ev.options).id, missing(ev.session.options, ev.options).id
-		if without != "" {
-			rules.Remember(suspects, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, without, ev.options, told == ""})
+		w.Saw("partial-update", "update-dropped-option", "response-dropped-option")
+		set, update := "", ev.request == nil
+		if !update && ev.request.verb == setOption {
+			set = ev.request.option
 		}
-	}, optionsUpdate)
-	w.On(func(ev *event) {
-		p, ok := suspects[ev.session]
-		switch {
-		case !ok || !ev.hasOptions:
-		case p.seq > ev.request.seq && findOption(ev.options, p.lost) != nil && sameValues(p.list, ev.options):
-			tell(ev.session, "update-dropped-option", fmt.Sprintf(", and so has the response after it (#%d)", ev.Seq))
-		default:
-			tell(ev.session, "partial-update", "")
+		if p, ok := suspects[ev.session]; ok {
+			delete(suspects, ev.session)
+			back := findOption(ev.options, p.lost.id)
+			if back != nil && back.current == p.lost.current && sameValues(p.list, ev.options, set) {
+				w.Report(p.point, p.conn, ev.Session, "", []int{p.seq, ev.Seq}, "A list of config options lacks %q. The list "+
+					"before it and the one after it have that option; each list must have all options.", p.lost.id)
+			} else {
+				gone(ev.session, p)
+			}
 		}
-	}, slices.Concat(setUps(answered), []topic{answered(setOption)})...)
+		told, without := lostOption(ev.session.options, ev.options), missing(ev.session.options, ev.options)
+		if without.id != "" && without.id != set && (update || set != "" && told.id == "") {
+			rules.Remember(suspects, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq,
+				pick(update, "update-dropped-option", "response-dropped-option"), without, ev.options, told.id == "" || !update})
+		}
+	}, slices.Concat(setUps(answered), []topic{answered(setOption), optionsUpdate})...)
 	w.AtEnd(func(rules.End) {
 		earliest := func(a, b *session) int { return suspects[a].seq - suspects[b].seq }
 		for _, s := range slices.SortedFunc(maps.Keys(suspects), earliest) {
-			tell(s, "partial-update", "")
+			gone(s, suspects[s])
 		}
 	})
 }
 
-// sameValues reports whether all options in before have the same values in after.
-func sameValues(before, after []option) bool {
+// sameValues reports whether all options in before have the same values in after. The option with the id set may have
+// another value, unless it is the model or the mode.
+func sameValues(before, after []option, set string) bool {
 	return !slices.ContainsFunc(before, func(o option) bool {
 		now := findOption(after, o.id)
-		return now == nil || now.current != o.current
+		return now == nil || now.current != o.current && (o.id != set || o.category == "model" || o.category == "mode")
 	})
 }
 
