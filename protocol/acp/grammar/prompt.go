@@ -70,7 +70,7 @@ var blocks = []struct {
 				"size": pick(w.r, []int{7, 70_000, 5_000_000})}) // only the address matters
 		}
 		if w.one(4) {
-			link["uri"] = fmt.Sprintf("%s#L%d", link["uri"], 1+w.r.IntN(2))
+			link["uri"] = fmt.Sprintf("%s#L%s", link["uri"], pick(w.r, []string{"1", "2", "1-L2", "1:2", "2-L1", "2:1"}))
 		}
 		w.links = append(w.links, maps.Clone(link))
 		return link

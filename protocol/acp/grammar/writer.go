@@ -160,7 +160,7 @@ func (w *writer) setUp() {
 	w.Add("golden off")
 	w.Add("tag cancel load") // keeps the run open for late frames
 	w.Add("permit allow_once")
-	shapes, client := w.has("writes") && w.one(4), w.one(8)
+	shapes, client := w.has("writes") && w.one(4), w.one(6)
 	shape := pick(w.r, []string{"split=7", "bytewise", "split=100"})
 	lacks := pick(w.r, []string{"fs.readTextFile=false", "fs.writeTextFile=false", "terminal=false",
 		"fs=none", "fs=none terminal=none", "fs.readTextFile=none", "fs.writeTextFile=none"})
