@@ -89,6 +89,7 @@ type calling struct {
 	failed       bool             // some call failed
 	refused      bool             // the editor refused something
 	rejected     int              // Seq of the user's latest answer that rejects a call
+	over         int              // Seq of the latest model request with the result of a rejected call
 	file, output found
 	pieces       []found // successive texts in the content of the call
 }
@@ -143,7 +144,8 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 	case x != nil:
 		c.goneBack(ev, x, a)
 		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, ranAll: x.ranAll, shown: x.shown, failed: x.failed,
-			refused: x.refused, rejected: x.rejected, done: x.done, frames: x.frames, places: x.places, files: x.files}
+			refused: x.refused, rejected: x.rejected, over: x.over, done: x.done, frames: x.frames, places: x.places,
+			files: x.files}
 	}
 }
 
@@ -256,11 +258,7 @@ func called(steps wire.Value) []string {
 
 // goneBack judges the results in the model request that follows a reply with calls.
 func (c *callWatch) goneBack(ev *event, x *calling, a fakellm.Asked) {
-	if parts := a.Conversation(); x.rejected > x.asked && len(x.called) == 1 && len(parts) > 0 {
-		last := parts[len(parts)-1]
-		c.judge("rejection", last.Who == "result" && bare(last.Text) == "", ev, "", []int{x.rejected},
-			"The user rejected the model's tool call, but the agent gave the model an empty result.")
-	}
+	c.toldOfRejection(ev, x, a)
 	if len(x.made) == 0 || x.refused {
 		return
 	}

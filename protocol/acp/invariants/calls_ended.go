@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
 )
@@ -12,6 +13,7 @@ import (
 // result yet. It skips a turn with a call that may outlive its result: a subagent (delegate), a tool of the agent's own
 // (own), or a command for which outlivesResult returns true.
 func (c *callWatch) unended(ev *event, x *calling) {
+	c.leftOpen(ev, x)
 	t, ran := ev.turn, x.ran
 	if len(x.made) == 0 && len(x.ranAll) == len(t.tools) {
 		ran = x.ranAll
@@ -31,11 +33,37 @@ func (c *callWatch) unended(ev *event, x *calling) {
 	}
 }
 
+// toldOfRejection judges the result of a call that the user rejected, and records that the model got it.
+func (c *callWatch) toldOfRejection(ev *event, x *calling, a fakellm.Asked) {
+	parts := a.Conversation()
+	if x.rejected <= x.asked || len(parts) == 0 || parts[len(parts)-1].Who != "result" {
+		return
+	}
+	x.over = ev.Seq
+	c.judge("rejection", len(x.called) == 1 && bare(parts[len(parts)-1].Text) == "", ev, "", []int{x.rejected},
+		"The user rejected the model's tool call, but the agent gave the model an empty result.")
+}
+
+// leftOpen reports calls that have not ended although the user rejected them and the model got their results.
+func (c *callWatch) leftOpen(ev *event, x *calling) {
+	for _, k := range ev.turn.tools {
+		rejected := k.asked == nil && k.denied > 0 && (k.denial == rejectedOnce || k.denial == rejectedAlways)
+		if k.by == byCall && rejected && k.denied < x.over {
+			open := !k.status.final()
+			k.blamed = k.blamed || open
+			c.judge("unended", open, ev, k.id, []int{k.first, k.denied, x.over}, "The user rejected tool call %q and the "+
+				"model has its result, but the call was still %s when its turn ended with %s.", k.id, k.status, ev.stop)
+		}
+	}
+}
+
 // goesOn reports whether a state update lists background work that continues.
 func (ev *event) goesOn() bool { return ev.update.Get("background").Len() > 0 }
 
 // quick matches commands that end so soon that the model can only get their complete output.
-var quick = lazy.Regexp(`^(cat|echo|printf|pwd|ls|wc)( [^&|;]*)?$`)
+var quick = lazy.Regexp(`^` + quickPart + `((;|&&|\|\|) *` + quickPart + `)*$`)
+
+const quickPart = `(cat|echo|printf|pwd|ls|wc|exit|true|false|:)( (>&|[^&|;\n])*)?`
 
 // outlivesResult reports whether a command of the turn may run on after the model got its result. It returns false if
 // all commands are quick, or if each ran in a terminal of the editor and all these terminals have exited.
