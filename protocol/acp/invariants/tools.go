@@ -114,14 +114,16 @@ func elsewhere(w *watch, ev *event, id wire.Value) bool {
 
 // toolResend checks that two tool calls do not share an id.
 func toolResend(w *watch) {
+	ids := newCallIDs(w)
 	w.On(func(ev *event) {
 		w.Saw("ended", "another")
 		t, input := ev.tool, inputOf(ev.update)
 		switch {
-		case t == nil || t.by != byCall || blurred(ev):
-		case t.status.final() && t.input != 0 && input != 0 && input != t.input:
+		case t != nil && (t.by != byCall || blurred(ev)):
+		case t != nil && t.status.final() && t.input != 0 && input != 0 && input != t.input:
 			w.find("another", ev, t.id, []int{t.first}, "A tool_call with other input has the id %q of a tool call that had %s.",
 				t.id, ending(t.status))
+		case ids.reused(ev) || t == nil:
 		case t.status.final():
 			w.find("ended", ev, t.id, []int{t.first}, "A second tool_call has the id %q of a tool call that had %s.", t.id,
 				ending(t.status))
