@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -12,6 +13,7 @@ import (
 func stdoutClean(w *watch) {
 	sound := w.Seeing("noise", "broken-json", "encoding", "jsonrpc", "no-message", "batch")
 	w.On(func(*event) { sound() }, agentMessages()...)
+	w.surrogates()
 	w.On(func(ev *event) {
 		sound()
 		point := "noise"
@@ -49,6 +51,19 @@ func stdoutClean(w *watch) {
 			f.Detail = clip(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))))
 		}
 	}, agentNoise)
+}
+
+// surrogates reports messages with half of a surrogate pair, unless somebody had sent the agent one.
+func (w *watch) surrogates() {
+	tainted := false
+	w.On(func(ev *event) {
+		tainted = tainted || ev.Kind != transcript.ModelRequest &&
+			(bytes.Contains(ev.Raw, []byte(`\ud`)) || bytes.Contains(ev.Raw, []byte(`\uD`)))
+	}, append(append(editorRequests(), editorAnswers()...), modelEvent, terminalEvent, servedEvent)...)
+	w.On(func(ev *event) {
+		w.judge("surrogate", !tainted && ev.body.LoneSurrogate(), ev, "", nil, "The message has an escape that is half of "+
+			"a surrogate pair, so many clients cannot read it.")
+	}, agentMessages()...)
 }
 
 // isAnswer reports whether an object looks like a response.

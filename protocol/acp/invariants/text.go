@@ -43,7 +43,7 @@ func textWhole(w *watch) {
 		if text.Kind() == wire.String && len(plain) == 0 {
 			w.find("empty", ev, "", nil, "The agent sent %s without a text.", ev.tag())
 		}
-		if bytes.Contains(plain, []byte(replacement)) && !tainted[ev.conn] {
+		if bytes.Contains(plain, []byte(replacement)) && !text.LoneSurrogate() && !tainted[ev.conn] {
 			w.find("replacement-character", ev, "", nil,
 				"The text of %s contains U+FFFD, which nobody sent: the agent cut a character in two.", ev.tag())
 		}
