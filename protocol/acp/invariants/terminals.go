@@ -98,9 +98,21 @@ func (w *watch) leaks(c *conn) {
 	}
 }
 
-// terminalRef checks that the terminals in the content of tool calls are open terminals of the session.
+// terminalRef checks that the terminals in the content of tool calls are open terminals of the session. A replay may
+// show terminals that were released.
 func terminalRef(w *watch) {
 	terminalKept(w)
+	w.inSession(func(ev *event, s *session) {
+		if !s.replaying() || s.atWork() || len(ev.conn.termOrder) >= rememberedTerms {
+			return
+		}
+		for item := range ev.update.Get("content").Items() {
+			if name := item.Get("terminalId").Str(); item.Get("type").Is("terminal") {
+				w.judge("replayed", ev.conn.terminals[name] == nil, ev, name, nil, "The replay shows terminal %q, which the "+
+					"client never created on this connection, so it cannot show the output.", name)
+			}
+		}
+	}, toolCall, toolUpdate)
 	w.inSession(func(ev *event, s *session) {
 		c := ev.conn
 		if s.window != nil || c.initAsked == 0 || len(c.termOrder) >= rememberedTerms {
