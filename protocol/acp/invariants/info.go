@@ -29,11 +29,11 @@ func infoKept(w *watch) {
 		case title.Kind() == wire.String && title.Str() != "":
 			delete(cleared, ev.Session)
 			rules.Remember(titles, rememberedSessions, ev.Session, titled{ev.Seq, title.Str()})
-		case title.IsNull():
+		case title.IsNull() || title.Is(""):
 			had, renews := titles[ev.Session], ev.update.Get("updatedAt").Kind() == wire.String
 			if w.judge("cleared", had.seq > 0 && renews && !commanded[ev.Session], ev, "", []int{had.seq},
-				"A session_info_update with a new updatedAt has the title null, which clears the title that #%d had set.",
-				had.seq) != nil {
+				"A session_info_update with a new updatedAt has the title %s, which clears the title that #%d had set.",
+				pick(title.IsNull(), "null", `""`), had.seq) != nil {
 				rules.Remember(cleared, rememberedSessions, ev.Session, titled{ev.Seq, had.text})
 			}
 			delete(titles, ev.Session)
