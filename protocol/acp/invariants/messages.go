@@ -39,6 +39,11 @@ func msgRuns(w *watch) {
 	w.On(x.earlier.made, answered(newSession), answered(deleteSession))
 	w.onEnd(x.earlier.turnEnded)
 	w.inSession(x.chunk, messages()...)
+	w.inSession(func(ev *event, s *session) {
+		if m := x.of[s]; m != nil && !isMessage(ev.topic) {
+			m.other = ev.Seq
+		}
+	}, allUpdates()...)
 }
 
 type messageIDs struct {
@@ -59,6 +64,7 @@ type saying struct {
 	former string
 	id     string
 	seq    int
+	line   bool // that chunk ends a line
 }
 
 // formerText is how many bytes of earlier replies are remembered.
@@ -94,8 +100,10 @@ func (x *messageIDs) model(ev *event) {
 }
 
 // inPieces checks that a single text of a model reply has a single message id. before is the Seq of the session's
-// message chunk before this one.
-func (x *messageIDs) inPieces(ev *event, id string, before int) {
+// message chunk before this one. An agent may have a reason to begin a message behind a long text, at a new line, or
+// behind another update.
+func (x *messageIDs) inPieces(ev *event, id string, before, other int) {
+	const long = 4000 // bytes
 	m := x.says[ev.turn]
 	if m == nil || m.texts != 1 || !ev.turn.alone() {
 		return
@@ -105,10 +113,11 @@ func (x *messageIDs) inPieces(ev *event, id string, before int) {
 		m.sent == 0 && strings.Contains(m.former, text) {
 		return // MODEL-TEXT reports a text that comes twice
 	}
+	reason := m.sent >= long || m.line || other > m.seq || strings.HasPrefix(ev.text(), "\n")
 	m.sent += len(text)
-	x.judge("split", m.seq > 0 && m.seq == before && m.id != id, ev, id, []int{m.seq},
+	x.judge(pick(reason, "parted", "split"), m.seq > 0 && m.seq == before && m.id != id, ev, id, []int{m.seq},
 		"The model's text began with messageId %q and goes on with messageId %q, so clients show two messages.", m.id, id)
-	m.id, m.seq = id, ev.Seq
+	m.id, m.seq, m.line = id, ev.Seq, strings.HasSuffix(ev.text(), "\n")
 }
 
 // ids has the message ids of a session. By kind of message, began has the Seq of the first chunk with each id. ended
@@ -121,6 +130,7 @@ type ids struct {
 	with, without int
 	latest        topic // topic of the latest chunk with an id
 	chunk, user   int   // Seq of the latest chunk, and of the user's
+	other         int   // Seq of the latest update that is no chunk
 }
 
 const rememberedIDs = 1 << 12
@@ -149,7 +159,7 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 		x.ofAgent(ev, m, text)
 	}
 	if ev.topic == agentChunk && ev.turn != nil {
-		x.inPieces(ev, text, before)
+		x.inPieces(ev, text, before, m.other)
 	}
 	if id.Is(s.messages[kind]) && m.began[kind] != nil {
 		x.judge("next-turn", resumes, ev, text, []int{m.began[kind][text]},
