@@ -2,6 +2,7 @@ package invariants
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -52,6 +53,9 @@ func pathAbs(w *watch) {
 			if c.Get("type").Is("diff") {
 				check("diff", ev, c.Get("path"), "path of a diff")
 			}
+			uri := cmp.Or(c.Path("content.uri").Str(), c.Path("content.resource.uri").Str())
+			w.judge("uri", uri != "" && isRelative(uri), ev, uri, nil,
+				"The content of a tool call has the URI %q, which is a relative path.", uri)
 			for change := range c.Get("changes").Items() {
 				check("diff", ev, change.Get("path"), "path of a diff")
 				check("diff", ev, change.Get("oldPath"), "oldPath of a diff")
@@ -86,6 +90,23 @@ func isAbsolute(path []byte) bool {
 	}
 	return len(path) > 2 && path[1] == ':' && (path[2] == '/' || path[2] == '\\') &&
 		('a' <= path[0]|0x20 && path[0]|0x20 <= 'z')
+}
+
+// schemeOf matches the scheme of a URI.
+var schemeOf = lazy.Regexp(`^[A-Za-z][A-Za-z0-9+.-]*:`)
+
+// isRelative reports whether a URI is a relative path, as in src/main.go or file://main.go.
+func isRelative(uri string) bool {
+	path, isFile := strings.CutPrefix(uri, "file:")
+	if !isFile {
+		return !isAbsolute([]byte(uri)) && !schemeOf().MatchString(uri)
+	}
+	host, named := strings.CutPrefix(path, "//")
+	if !named {
+		return !isAbsolute([]byte(path))
+	}
+	host, _, _ = strings.Cut(host, "/")
+	return host != "" && host != "localhost" && !strings.Contains(host, ":")
 }
 
 // within reports whether a path lies in one of the roots of a session or of the run.
