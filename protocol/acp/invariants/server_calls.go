@@ -27,6 +27,8 @@ type serverCall struct {
 	cancelled   bool   // the turn of the call was cancelled
 	failed      bool   // a call of the turn failed, so the server's answer may not have reached the agent
 	completed   int    // calls of the turn that completed
+	question    int    // Seq of the open permission request about the call, or 0
+	denied      int    // Seq of the answer that rejects the call, or 0
 }
 
 // reached judges a tool call that has arrived at a server.
@@ -43,6 +45,7 @@ func (w *serverWatch) reached(ev *event) {
 	if failed, _ := ev.body.Get("failed").Bool(); failed {
 		s.erred = ev.Seq
 	}
+	w.judgeAsked(ev, s, text)
 	w.judge("twice", s.seen > s.asked, ev, text, nil,
 		"The MCP server got %d calls with %q, but the model made %d.", s.seen, clip(text), s.asked)
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
@@ -83,6 +86,7 @@ func (w *serverWatch) mixedUp(s *serverCall) bool {
 func (w *serverWatch) called(ev *event) {
 	if t := w.state.turnOf(ev); t != nil {
 		rules.Remember(w.wished, rememberedRequests, t, w.wished[t]+len(called(ev.body.Get("steps"))))
+		rules.Remember(w.only, rememberedRequests, t, onlyCall(ev.body.Get("steps")))
 	}
 	for step := range ev.body.Get("steps").Items() {
 		if !strings.HasPrefix(step.Str(), `tool: "mcp"`) {
@@ -102,6 +106,19 @@ func (w *serverWatch) called(ev *event) {
 			s.args = argsOf(step.Str())
 		}
 	}
+}
+
+// onlyCall returns the text of the call of a server's tool if a reply makes no other call, or "".
+func onlyCall(steps wire.Value) (text string) {
+	if all := made(steps); len(all) != 1 || all[0] != "mcp" {
+		return ""
+	}
+	for step := range steps.Items() {
+		if strings.HasPrefix(step.Str(), `tool: "mcp"`) {
+			text = member(step.Str(), "text")
+		}
+	}
+	return text
 }
 
 // member returns the string value of the first member called name in a step of a script, or "".

@@ -15,7 +15,8 @@ import (
 func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
 		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
-		calls: map[string]*serverCall{}, none: map[string]string{}, wished: map[*turn]int{}}
+		calls: map[string]*serverCall{}, none: map[string]string{}, wished: map[*turn]int{},
+		only: map[*turn]string{}, questions: map[int]*serverCall{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -27,6 +28,8 @@ func mcpServers(of *watch) {
 			w.asked(ev)
 		}
 	}, modelEvent)
+	w.On(w.asksUser, asked(permission))
+	w.On(w.hearsUser, answered(permission))
 	w.onEnd(w.turnEnded)
 	w.On(func(ev *event) {
 		denied := ev.verb == permission && !allows(ev)
@@ -55,7 +58,10 @@ type serverWatch struct {
 	// mode or options were changed, or whose user rejected something for always.
 	refused map[*turn]bool
 	strict  map[string]bool
-	wished  map[*turn]int // how many calls the model made in each turn
+	wished  map[*turn]int    // how many calls the model made in each turn
+	only    map[*turn]string // text of the only call of the model's latest reply in each turn
+	// questions has the calls that permission requests are about, by Seq of the request.
+	questions map[int]*serverCall
 }
 
 // transportUse is the use of the MCP servers over one transport, or of the twin servers.
@@ -272,4 +278,5 @@ func (w *serverWatch) looked(ev *event) {
 	over := func(t *turn) bool { return t.started == int(seq) }
 	maps.DeleteFunc(w.refused, func(t *turn, _ bool) bool { return over(t) })
 	maps.DeleteFunc(w.wished, func(t *turn, _ int) bool { return over(t) })
+	maps.DeleteFunc(w.only, func(t *turn, _ string) bool { return over(t) })
 }
