@@ -23,7 +23,8 @@ func newCallIDs(w *watch) *callIDs {
 	x := &callIDs{w, map[int]string{}, map[string]*turn{}, map[*turn]bool{}, map[string]map[string]int{}}
 	w.On(x.model, modelEvent)
 	w.onEnd(func(ev *event) { delete(x.fresh, ev.turn) })
-	w.On(func(ev *event) { delete(x.ended, ev.Session) }, asked(loadSession), answered(newSession), answered(deleteSession))
+	w.On(func(ev *event) { delete(x.ended, ev.Session) }, asked(loadSession), answered(newSession),
+		answered(deleteSession))
 	w.inTurn(x.ends, toolCall, toolUpdate)
 	return x
 }
@@ -48,8 +49,9 @@ func (x *callIDs) model(ev *event) {
 		for step := range steps.Items() {
 			named = named || strings.Contains(step.Str(), "\nid: ")
 		}
-		before, again := x.fresh[t]
-		rules.Remember(x.fresh, rememberedRequests, t, (before || !again) && !named && place != "" && x.first[place] == t)
+		fresh, again := x.fresh[t]
+		fresh = (fresh || !again) && !named && place != "" && x.first[place] == t
+		rules.Remember(x.fresh, rememberedRequests, t, fresh)
 	}
 }
 
