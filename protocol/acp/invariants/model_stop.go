@@ -76,13 +76,17 @@ func (x *lastReply) hidden(w *watch, ev *event) {
 	}
 }
 
-// failedAfter reports that a turn failed after a complete reply. If the editor or the model failed in the turn, the
+// failedAfter reports that a turn failed after a complete reply, or after one that a limit or a refusal ended. An agent
+// may call a cut or refused reply without text a failure of the model. If the editor or the model failed in the turn, the
 // agent may have failed with them.
 func (x *lastReply) failedAfter(find func(point, format string, args ...any)) {
 	switch {
 	case x.balked:
 	case x.stop == string(fakellm.StopEnd) && x.said != "":
 		find("error", "The model's last reply was complete, but the turn failed with an error.")
+	case stopOf[x.stop] != "" && x.spoke && !x.calls:
+		find("error", "The model stopped with %q, but the turn failed with an error instead of ending with %s.", x.stop,
+			stopOf[x.stop])
 	case x.stop == string(fakellm.StopTool):
 		find("error-after-calls", "The model's last reply was complete and called tools, but the turn failed with an error "+
 			"instead of telling the model that a call failed.")
@@ -97,13 +101,14 @@ func (x *lastReply) claims(stop string) bool {
 
 // lastReply is the model's last reply in a turn.
 type lastReply struct {
-	seq  int // Seq of the reply's end
-	stop string
-	why  string // why the reply has no stop reason
-	said string // the text of the reply, without white space
-	open bool   // the reply has not ended
-	bad  int    // HTTP status of the reply, an error from 400 on
-	told bool   // after the reply, the agent sent a text that is not the model's
+	seq          int // Seq of the reply's end
+	stop         string
+	why          string // why the reply has no stop reason
+	said         string // the text of the reply, without white space
+	open         bool   // the reply has not ended
+	bad          int    // HTTP status of the reply, an error from 400 on
+	told         bool   // after the reply, the agent sent a text that is not the model's
+	spoke, calls bool   // the reply has text; it has tool calls
 	// refused says that the reply is a refusal. marks says that the model's API can mark a reply as a refusal.
 	marks, refused bool
 	balked         bool // in the turn, the editor answered a request with an error, or the model sent something broken
@@ -118,13 +123,16 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 		main[n], turns[t] = true, &lastReply{open: true, marks: marks, balked: turns[t] != nil && turns[t].balked}
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
 		turns[t].said += bare(fakellm.ChunkText(ev.body))
-		turns[t].refused = turns[t].refused || turns[t].marks && ev.body.Get("says").Is("refusal")
+		says := ev.body.Get("says")
+		turns[t].refused = turns[t].refused || turns[t].marks && says.Is("refusal")
+		turns[t].spoke, turns[t].calls = turns[t].spoke || says.Is("text"), turns[t].calls || says.Is("tool")
 	case ev.Kind == transcript.ModelFault && main[n] && turns[t] != nil:
 		turns[t].balked = true
 	case ev.Kind == transcript.ModelDone && main[n] && turns[t] != nil:
 		status, _ := ev.body.Get("status").Int()
-		turns[t] = &lastReply{seq: ev.Seq, stop: ev.body.Get("stop").Str(), why: ev.body.Get("why").Str(),
-			said: turns[t].said, bad: int(status), refused: turns[t].refused, balked: turns[t].balked}
+		x := turns[t]
+		x.seq, x.stop, x.why = ev.Seq, ev.body.Get("stop").Str(), ev.body.Get("why").Str()
+		x.open, x.bad, x.told = false, int(status), false
 	}
 }
 
