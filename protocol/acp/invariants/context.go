@@ -87,12 +87,20 @@ func (w *contextWatch) model(ev *event) {
 		if a, ok := ev.askedOfModel(); ok && g != nil {
 			w.told(ev, t, g, a)
 		}
-	case transcript.ModelFault:
-		w.vague[t.session.id] = true // after a fault, the agent may send less history
-	case transcript.ModelDone:
-		if status, _ := ev.body.Get("status").Int(); status >= 400 {
-			w.vague[t.session.id] = true
-		}
+	case transcript.ModelFault, transcript.ModelDone:
+		w.failed(ev, t, g)
+	}
+}
+
+// failed handles the end or the failure of a model reply. The agent need not keep a turn in which the model failed.
+// After a conversation that the model refuses or finds too long, the agent may send less history.
+func (w *contextWatch) failed(ev *event, t *turn, g *given) {
+	status, _ := ev.body.Get("status").Int()
+	if g != nil && (ev.Kind == transcript.ModelFault || status >= 400) {
+		g.failed = true
+	}
+	if status == 400 || status == 413 {
+		w.vague[t.session.id] = true
 	}
 }
 
@@ -119,11 +127,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	g.escapes(a)
 	s := t.session
 	if !ev.converses() {
-		for _, p := range w.past[s.id] { // the agent may summarize and replace these messages
-			if p.topic == agentChunk && strings.Contains(all.String(), p.text.String()) {
-				w.vague[s.id] = true
-			}
-		}
+		w.summed(s, all.String())
 		return
 	}
 	if ev.Session == "" &&
@@ -135,6 +139,9 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	}
 	g.asked = true
 	g.latest = ev.number()
+	if g.failed {
+		return
+	}
 	w.repeats(g, s, a, all.String())
 	w.keepsResults(ev, s, a)
 	former := g.said.String()
@@ -155,6 +162,15 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
+// summed handles a side request. If it has messages of the session, the agent may summarize and replace them.
+func (w *contextWatch) summed(s *session, all string) {
+	for _, p := range w.past[s.id] {
+		if p.topic == agentChunk && strings.Contains(all, p.text.String()) {
+			w.vague[s.id] = true
+		}
+	}
+}
+
 // ended handles the end of a turn. It checks that the model got the prompt, and stores the turn for the checks of later
 // turns.
 func (w *contextWatch) ended(ev *event) {
@@ -170,7 +186,7 @@ func (w *contextWatch) ended(ev *event) {
 	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() {
 		return
 	}
-	if t.stopped() && ev.stop == "cancelled" {
+	if t.stopped() && ev.stop == "cancelled" && !g.failed {
 		w.cancelled[t.session.id] = append(w.cancelled[t.session.id], w.texts(g)...)
 	}
 	if ev.stop != "end_turn" && ev.stop != "max_tokens" || t.stopped() {
@@ -179,6 +195,10 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	w.arrived(ev, g)
 	id := t.session.id
+	if g.failed {
+		delete(w.results, id)
+		return
+	}
 	w.called[id] = g.called
 	if len(w.past) >= rememberedSessions && w.past[id] == nil {
 		return

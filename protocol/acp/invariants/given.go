@@ -17,6 +17,7 @@ type given struct {
 	seq    int
 	asked  bool    // the agent sent a model request for it
 	judged bool    // the history in its first model request was checked
+	failed bool    // the model failed in the turn
 	latest int     // number of its latest model request
 	called callSet // tool calls in its latest model request
 	blocks []givenBlock
