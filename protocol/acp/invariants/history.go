@@ -42,14 +42,23 @@ func loadWindow(w *watch) {
 			}
 		}
 	})
-	w.On(func(ev *event) {
-		if s := ev.session; s != nil && !s.replaying() && s.restored != nil && s.restored.verb == loadSession &&
-			len(s.open) == 0 {
-			w.find("late-history", ev, "", []int{s.restored.seq, s.restSeq},
-				"%s came after the response to session/load and before the next prompt.", describe(ev))
+	live := &liveItems{w.version, map[callOf]bool{}, map[string]string{}, map[string]int{}}
+	late := func(point string, ev *event, s *session) {
+		w.find(point, ev, "", []int{s.restored.seq, s.restSeq},
+			"%s came after the response to session/load and before the next prompt.", describe(ev))
+	}
+	w.inSession(func(ev *event, s *session) {
+		if s.loaded() && (ev.topic != toolUpdate || live.ends(ev)) {
+			late("late-history", ev, s)
 		}
-	}, append(messages(), toolCall)...)
-	strayHistory(w)
+	}, append(messages(), toolCall, toolUpdate)...)
+	w.inSession(func(ev *event, s *session) {
+		if s.loaded() && live.tells(ev) {
+			late("late-plan", ev, s)
+		}
+	}, planUpdate)
+	strayHistory(w, live)
+	w.inSession(live.note, toolCall, toolUpdate, planUpdate)
 	w.inSession(func(ev *event, s *session) {
 		if s.window != nil && s.replaying() && len(s.open) == 0 {
 			w.find("request", ev, ev.Method, []int{s.window.seq}, "The agent sent %s while it replayed history.", ev.Method)
@@ -57,24 +66,38 @@ func loadWindow(w *watch) {
 	}, agentRequests()...)
 }
 
-// strayHistory checks in which sessions messages of the user come during a load: in the one that is loaded, in its
-// children, or in others that are loaded or work.
-func strayHistory(w *watch) {
-	loads := map[*conn]map[int]bool{} // Seq of the open loads
+// loaded reports whether a load of the session has been answered and no prompt has come since then.
+func (s *session) loaded() bool {
+	return !s.replaying() && s.restored != nil && s.restored.verb == loadSession && len(s.open) == 0
+}
+
+// strayHistory checks in which sessions messages of the user and tool calls come during a load: in the session that is
+// loaded, in its children, or in others that are loaded or work.
+func strayHistory(w *watch, live *liveItems) {
+	loads := map[*conn]map[int]string{} // sessions of the open loads, by Seq of the request
 	w.On(func(ev *event) {
 		if loads[ev.conn] == nil {
-			loads[ev.conn] = map[int]bool{}
+			loads[ev.conn] = map[int]string{}
 		}
-		loads[ev.conn][ev.Seq] = true
+		loads[ev.conn][ev.Seq] = ev.Session
 	}, asked(loadSession))
 	w.On(func(ev *event) { delete(loads[ev.conn], ev.Ref) }, answered(loadSession))
+	idle := func(s *session) bool { return s.window == nil && len(s.open) == 0 && !s.replaying() && !s.child() }
 	w.inSession(func(ev *event, s *session) {
 		if len(loads[ev.conn]) > 0 {
-			w.judge("elsewhere", s.window == nil && len(s.open) == 0 && !s.replaying() && !s.child(), ev, "",
-				slices.Sorted(maps.Keys(loads[ev.conn])), "A message of the user came in session %s, while another "+
-					"session was loaded.", s.id)
+			w.judge("elsewhere", idle(s), ev, "", slices.Sorted(maps.Keys(loads[ev.conn])),
+				"A message of the user came in session %s, while another session was loaded.", s.id)
 		}
 	}, userChunk)
+	w.inSession(func(ev *event, s *session) {
+		id := ev.update.Get("toolCallId").Str()
+		stray := idle(s) && s.known() && !s.loaded() && !live.has(s.id, id)
+		for _, at := range slices.Sorted(maps.Keys(loads[ev.conn])) {
+			loaded := loads[ev.conn][at]
+			w.judge("elsewhere", stray && live.has(loaded, id), ev, "", []int{at},
+				"Tool call %q of session %s came in session %s, while the former was loaded.", id, loaded, s.id)
+		}
+	}, toolCall)
 }
 
 // eachReplay follows the loads of sessions. It calls hear for each content update during a load, and over when a load
