@@ -29,6 +29,7 @@ func modelCalls(w *watch) {
 		x.failed = x.failed || ev.update.Get("status").Is("failed")
 	}, toolCall, toolUpdate, asked(permission), planUpdate, modeUpdate, optionsUpdate, subagentUpdate, asked(elicit))
 	c.on(func(ev *event, x *calling) { x.tells(ev) }, toolCall, toolUpdate)
+	c.inSession(c.strays, toolCall)
 	c.on(func(ev *event, x *calling) {
 		if x.frames.Len() < rememberedText {
 			x.frames.Write(ev.Raw)
@@ -92,6 +93,7 @@ type calling struct {
 	over         int              // Seq of the latest model request with the result of a rejected call
 	file, output found
 	pieces       []found // successive texts in the content of the call
+	strayed      stray
 }
 
 // found is a text from the editor. secret says that the log hides a part of the text.
@@ -145,7 +147,7 @@ func (c *callWatch) request(ev *event, t *turn, x *calling) {
 		c.goneBack(ev, x, a)
 		*x = calling{n: ev.number(), asked: ev.Seq, ran: x.ran, ranAll: x.ranAll, shown: x.shown, failed: x.failed,
 			refused: x.refused, rejected: x.rejected, over: x.over, done: x.done, frames: x.frames, places: x.places,
-			files: x.files}
+			files: x.files, strayed: x.strayed}
 	}
 }
 
@@ -172,13 +174,16 @@ func (c *callWatch) shown(ev *event, x *calling) {
 	}
 	names := strings.Join(x.ran, ", ")
 	if len(x.ran) > 0 {
-		c.Saw("unseen", "shared-id")
+		c.Saw("unseen", "shared-id", "elsewhere")
 	}
 	c.mixedUp(ev, x)
 	switch again := slices.ContainsFunc(t.tools, func(k *tool) bool { return k.again }); {
 	case again && len(x.ran) > len(t.tools):
 		c.find("shared-id", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, %d calls in all, but "+
 			"the turn showed %d: the agent reused the id of an ended call.", names, len(x.ran), len(t.tools))
+	case x.shown < len(x.ran) && x.strayed.seq > 0 && !strings.Contains(x.frames.String(), beginning(x.strayed.mark)):
+		c.find("elsewhere", ev, fmt.Sprint(t.started), []int{x.asked, x.strayed.seq}, "The agent showed the model's call "+
+			"with %q in the idle session %s, and not in this one.", x.strayed.mark, x.strayed.session)
 	case x.shown < len(x.ran):
 		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s and got the results, but the "+
 			"turn showed only %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))

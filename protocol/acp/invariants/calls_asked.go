@@ -50,5 +50,32 @@ func (c *callWatch) asksElsewhere(ev *event, own *calling) bool {
 	return false
 }
 
+// stray is a tool call in an idle session that has the path or command of a call of another session's model.
+type stray struct {
+	seq           int
+	session, mark string
+}
+
+// strays remembers the first tool call of an idle session that has the path or command of exactly one working turn of
+// another session. If that turn does not show the call, shown reports it.
+func (c *callWatch) strays(ev *event, s *session) {
+	if ev.tool != nil || !s.quiet() || s.busy() || !s.known() || len(ev.Redacted) > 0 {
+		return
+	}
+	raw, turns, mark := string(ev.Raw), 0, ""
+	var of *calling
+	for t, x := range c.turns {
+		at := slices.IndexFunc(x.wanted, func(call wish) bool {
+			return call.mark() != "" && strings.Contains(raw, call.mark())
+		})
+		if o := t.session; at >= 0 && o.conn == ev.conn && !o.within(s) && !s.within(o) {
+			turns, of, mark = turns+1, x, x.wanted[at].mark()
+		}
+	}
+	if turns == 1 && of.strayed.seq == 0 {
+		of.strayed = stray{ev.Seq, s.id, mark}
+	}
+}
+
 // beginning returns the first 24 bytes of a text, because an agent may cut off the rest in a title or a plan.
 func beginning(mark string) string { return mark[:min(len(mark), 24)] }
