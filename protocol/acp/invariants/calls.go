@@ -182,8 +182,8 @@ func (c *callWatch) shown(ev *event, x *calling) {
 		c.find("shared-id", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s, %d calls in all, but "+
 			"the turn showed %d: the agent reused the id of an ended call.", names, len(x.ran), len(t.tools))
 	case x.shown < len(x.ran) && x.strayed.seq > 0 && !strings.Contains(x.frames.String(), beginning(x.strayed.mark)):
-		c.find("elsewhere", ev, fmt.Sprint(t.started), []int{x.asked, x.strayed.seq}, "The agent showed the model's call "+
-			"with %q in the idle session %s, and not in this one.", x.strayed.mark, x.strayed.session)
+		c.find("elsewhere", ev, fmt.Sprint(t.started), []int{x.asked, x.strayed.seq}, "The agent showed the model's "+
+			"call with %q in the idle session %s, and not in this one.", x.strayed.mark, x.strayed.session)
 	case x.shown < len(x.ran):
 		c.find("unseen", ev, fmt.Sprint(t.started), []int{x.asked}, "The model called %s and got the results, but the "+
 			"turn showed only %d of %s.", names, x.shown, printable.Plural(len(x.ran), "call", "calls"))

@@ -48,10 +48,11 @@ func cancelReason(w *watch) {
 				ev.code(), ev.err.Get("message").Str())
 		}
 	}
+	queues := queueing(w)
 	w.On(func(ev *event) {
 		t := ev.turn
 		a, closing := t.stopper()
-		if a == nil || t.concurrent || a.failed || !t.session.ready(v) || t.mayBeLate(ev) {
+		if a == nil || t.exempt(ev, a, queues(ev.conn)) || !t.session.ready(v) {
 			return
 		}
 		point, fault, word := "other-reason", "error", "session/cancel"
@@ -108,6 +109,30 @@ func (w *watch) silentCancel(r *request, gone absence) {
 	}
 	w.Report(point, r.conn.n, r.session.id, fmt.Sprint(r.seq), entries,
 		"The cancelled prompt got no response %s%s.", gone.how, but)
+}
+
+// queueing returns a function that reports whether an agent queues prompts: it promises that, or it has carried out a
+// prompt that came while the model replied to another.
+func queueing(w *watch) func(*conn) bool {
+	seen := map[*conn]bool{}
+	w.inTurn(func(ev *event, t *turn) {
+		seen[ev.conn] = seen[ev.conn] || t.amid && ev.stop == "end_turn"
+	}, answered(prompt))
+	return func(c *conn) bool { return seen[c] || w.Config().Busy == "queue" }
+}
+
+// exempt reports whether the answer to a prompt proves nothing about frame a, which stopped the turn. An agent may
+// refuse a prompt to a busy session. But if it queues prompts, and has answered the prompt before this one with
+// cancelled, it has read the prompt and then the cancel or close, and must not answer with an error.
+func (t *turn) exempt(ev *event, a *act, queues bool) bool {
+	if !t.concurrent {
+		return a.failed || t.mayBeLate(ev)
+	}
+	first := t.session.last
+	dropped := first != nil && first.stop == "cancelled" && first.started < t.started &&
+		first.ended > max(a.seq, t.started)
+	return !queues || !dropped || !ev.err.Exists() || a.failed || t.disturbed || t.request.back != nil ||
+		t.mayBeLate(ev)
 }
 
 // mayBeLate reports whether the agent may have refused the prompt because it handled the close of the session first. An

@@ -44,8 +44,8 @@ func (l *liveItems) has(session, id string) bool {
 // announced it, and the replay lacks its end or the update repeats it.
 func (l *liveItems) ends(ev *event) bool {
 	s, t := ev.session, ev.tool
-	return t != nil && t.by == byCall && s.restored.seq < t.first && t.first < s.restSeq && l.calls[callOf{s.id, t.id}] &&
-		(!t.status.final() || ev.update.Get("status").Exists())
+	return t != nil && t.by == byCall && s.restored.seq < t.first && t.first < s.restSeq &&
+		l.calls[callOf{s.id, t.id}] && (!t.status.final() || ev.update.Get("status").Exists())
 }
 
 // stepsOf returns the steps of a plan, without white space.

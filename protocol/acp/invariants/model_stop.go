@@ -77,8 +77,8 @@ func (x *lastReply) hidden(w *watch, ev *event) {
 }
 
 // failedAfter reports that a turn failed after a complete reply, or after one that a limit or a refusal ended. An agent
-// may call a cut or refused reply without text a failure of the model. If the editor or the model failed in the turn, the
-// agent may have failed with them.
+// may call a cut or refused reply without text a failure of the model. If the editor or the model failed in the turn,
+// the agent may have failed with them.
 func (x *lastReply) failedAfter(find func(point, format string, args ...any)) {
 	switch {
 	case x.balked:
