@@ -18,7 +18,7 @@ func modelContext(of *watch) {
 	w := &contextWatch{watch: of, open: map[int]*given{}, past: map[string][]*spoken{}, given: map[string][]*given{},
 		cancelled: map[string][]*spoken{}, spoken: map[string][]string{}, called: map[string]callSet{},
 		before: map[string]int{}, vague: map[string]bool{}, gates: of.version.gates("ContentBlock"),
-		results: map[string]map[string]string{}, forks: map[int]source{}}
+		results: map[string]map[string]string{}, forks: map[int]source{}, around: map[string]aroundCalls{}}
 	w.On(w.prompted, asked(prompt))
 	w.On(w.restored, setUps(asked)...)
 	w.onEnd(w.ended)
@@ -45,7 +45,9 @@ type contextWatch struct {
 	resultBytes int
 	// forks has the history that the fork of an open session/fork must have, by Seq of the request.
 	forks map[int]source
-	bytes int
+	// around has, by session, what the latest model request has around its tool calls.
+	around map[string]aroundCalls
+	bytes  int
 }
 
 // prompted remembers a prompt.
@@ -150,9 +152,13 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 		return
 	}
 	if w.recalls(ev, s, g, a) && t.alone() && len(former) >= tellsApart && !strings.ContainsAny(former, "<>") {
-		w.judge("words", !strings.Contains(all.String(), unescaped(former)), ev, s.id, nil,
-			"The model request lacks what the model said before its tool calls: %q (without white space).", clip(former))
+		if w.judge("words", !strings.Contains(all.String(), unescaped(former)), ev, s.id, nil,
+			"The model request lacks what the model said before its tool calls: %q (without white space).",
+			clip(former)) == nil {
+			w.remark(s.id, unescaped(former))
+		}
 	}
+	w.resultsOf(s.id, a)
 	if g.judged {
 		return
 	}
@@ -191,12 +197,14 @@ func (w *contextWatch) ended(ev *event) {
 	}
 	if ev.stop != "end_turn" && ev.stop != "max_tokens" || t.stopped() {
 		delete(w.results, t.session.id) // the agent may forget the turn, and a model server may use its ids again
+		delete(w.around, t.session.id)
 		return
 	}
 	w.arrived(ev, g)
 	id := t.session.id
 	if g.failed {
 		delete(w.results, id)
+		delete(w.around, id)
 		return
 	}
 	w.called[id] = g.called

@@ -170,6 +170,9 @@ func (w *contextWatch) recalls(ev *event, s *session, g *given, a fakellm.Asked)
 		w.judge("calls", len(now) == 0, ev, s.id, []int{s.named},
 			"The model request of the restored session has no tool call, although %d were made before.",
 			n)
+		if len(now) > 0 {
+			w.restoredAround(ev, s, a)
+		}
 	}
 	if g.called == nil {
 		g.called = maps.Clone(w.called[s.id])
