@@ -169,15 +169,31 @@ func (x *messageIDs) chunk(ev *event, s *session) {
 	if at := m.began[kind][text]; at > 0 {
 		x.find("id-returns", ev, text, []int{at}, "The agent reused messageId %q after starting another message.", text)
 	}
-	for other := range m.began {
-		if at := m.began[other][text]; at > 0 && other != kind {
-			x.find("two-kinds", ev, text, []int{at}, "The messageId %q names messages of two kinds.", text)
-		}
-	}
+	x.otherKind(ev, m, text)
 	if m.began[kind] == nil || len(m.began[kind]) >= rememberedIDs {
 		m.began[kind] = map[string]int{}
 	}
 	m.began[kind][text] = ev.Seq
+}
+
+// otherKind checks that no message of another kind has the id of the chunk's message. A thought and a message of the
+// agent may belong to one reply of the model.
+func (x *messageIDs) otherKind(ev *event, m *ids, id string) {
+	kind, replay := int(ev.topic-userChunk), ev.session.window != nil && ev.turn == nil
+	if replay {
+		x.Saw("shared")
+	}
+	for other := range m.began {
+		at := m.began[other][id]
+		switch {
+		case at == 0 || other == kind:
+		case replay && other*kind == 0:
+			x.find("shared", ev, id, []int{at}, "The replay has messageId %q on a message of the user and on one of the agent.",
+				id)
+		default:
+			x.find("two-kinds", ev, id, []int{at}, "The messageId %q names messages of two kinds.", id)
+		}
+	}
 }
 
 // alike checks that a turn does not mix chunks with a message id and chunks without one.
