@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
@@ -268,11 +269,50 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 // joined returns the model's text around the first white space that the agent left out between two words. If the agent
 // left out none, or showed other words than those of the replies, the result is "".
 func (t *Turn) joined(owed []*reply) string {
-	said := []rune(strings.Join(lists.Map(owed, func(x *reply) string { return x.raw.String() }), "\n"))
-	shown := []rune(t.raw.String())
-	if t.replaced || Bare(string(said)) != Bare(string(shown)) {
+	said := strings.Join(lists.Map(owed, func(x *reply) string { return x.raw.String() }), "\n")
+	shown := t.raw.String()
+	if t.replaced || Bare(said) != Bare(shown) {
 		return ""
 	}
+	return gap([]rune(said), []rune(shown))
+}
+
+// RunTogether returns the part of said around the first white space between two words that is not in shown. Other words may
+// be before and after those of said. If the words come in shown with their white space, or not at all, the result is "".
+func RunTogether(said, shown string) (at string) {
+	words, all := Bare(said), Bare(shown)
+	if words == "" || strings.Contains(shown, said) {
+		return ""
+	}
+	for from := 0; ; from += len(words) {
+		i := strings.Index(all[from:], words)
+		if i < 0 {
+			return at
+		}
+		from += i
+		if at = gap([]rune(said), spread(shown, from, from+len(words))); at == "" {
+			return ""
+		}
+	}
+}
+
+// spread returns the part of a text that Bare returns as the bytes from one offset to another.
+func spread(text string, from, to int) (part []rune) {
+	at := 0
+	for _, r := range text {
+		if at >= from && at < to {
+			part = append(part, r)
+		}
+		if !blank(r) {
+			at += utf8.RuneLen(r)
+		}
+	}
+	return part
+}
+
+// gap returns the part of said around the first white space between two words that shown lacks. The words of both are
+// the same.
+func gap(said, shown []rune) string {
 	within := false // a word was read, so that white space parts it from the next
 	for i, j := 0, 0; ; i, j = i+1, j+1 {
 		i0, j0 := i, j

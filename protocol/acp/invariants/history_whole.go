@@ -22,7 +22,7 @@ const tellsApart = 8
 // transcript, in their order, and the tool calls with their final status. White space and the cutting into chunks do
 // not matter. The specification does not say whether a replay must have thoughts and the agent's own notices.
 func loadWhole(w *watch) {
-	model, gates := w.modelWords(), w.version.gates("ContentBlock")
+	model, raw, gates := w.modelWords(), w.modelTexts(), w.version.gates("ContentBlock")
 	talks := map[string]*talk{} // by session id
 	of := func(id string) *talk {
 		if talks[id] == nil {
@@ -71,7 +71,7 @@ func loadWhole(w *watch) {
 	}, func(r *replayed, ev *event) {
 		// LOAD-WINDOW reports a replay without content of the agent.
 		if k := talks[ev.Session]; k != nil && r.answered && r.all.Len() < 8*rememberedText {
-			w.compare(k, r, ev, model.String(), talks)
+			w.compare(k, r, ev, model.String(), raw.String(), talks)
 		}
 	})
 }
@@ -91,11 +91,14 @@ func (w *watch) modelWords() *strings.Builder {
 // replayed is what the agent sent during a replay.
 type replayed struct {
 	user, said, thought, all strings.Builder
+	asked, told              strings.Builder // user and said with white space, and a line end between two messages
 	given                    strings.Builder // the user's content blocks, as returned by worded
 	ids                      []string        // message ids, in version 2
 	asks                     map[string]bool // message ids of the user's messages
 	renamed                  bool            // some message has a new id, which V2-RESUME reports
 	topic                    topic           // topic of the latest piece
+	latest                   topic           // topic of the latest update
+	id                       string          // message id of the latest update
 	prompted                 bool            // the replay has content of the user
 	calls                    int
 	shown                    map[string]*shownCall // tool calls, by id
@@ -106,6 +109,11 @@ func (r *replayed) of(t topic) *strings.Builder {
 	return map[topic]*strings.Builder{userChunk: &r.user, agentChunk: &r.said, thoughtChunk: &r.thought}[t]
 }
 
+// raw returns the texts of the user's or the agent's messages with their white space.
+func (r *replayed) raw(t topic) *strings.Builder {
+	return pick(t == userChunk, &r.asked, &r.told)
+}
+
 func (r *replayed) hear(ev *event) {
 	r.answered, r.prompted = r.answered || ev.topic != userChunk, r.prompted || ev.topic == userChunk
 	if ev.topic == toolCall || ev.topic == toolUpdate && ev.tool == nil {
@@ -114,15 +122,19 @@ func (r *replayed) hear(ev *event) {
 	if ev.topic == toolCall || ev.topic == toolUpdate {
 		r.shows(ev)
 	}
-	b := r.of(ev.topic)
-	if b == nil || r.all.Len() >= 8*rememberedText {
+	b, id := r.of(ev.topic), ev.update.Get("messageId").Str()
+	apart := r.latest != ev.topic || r.id != id
+	if r.latest, r.id = ev.topic, id; b == nil || r.all.Len() >= 8*rememberedText {
 		return
 	}
 	if r.topic != ev.topic {
 		r.all.WriteByte(0)
 	}
+	if ev.topic != thoughtChunk {
+		r.raw(ev.topic).WriteString(pick(apart, "\n", "") + ev.text())
+	}
 	r.topic = ev.topic
-	if id := ev.update.Get("messageId").Str(); r.topic == userChunk && id != "" {
+	if r.topic == userChunk && id != "" {
 		if r.asks == nil {
 			r.asks = map[string]bool{}
 		}
@@ -136,8 +148,9 @@ func (r *replayed) hear(ev *event) {
 	r.all.WriteString(text)
 }
 
-// compare checks that a replay has everything that was said and done in the session before.
-func (w *watch) compare(k *talk, r *replayed, ev *event, model string, talks map[string]*talk) {
+// compare checks that a replay has everything that was said and done in the session before. model and raw have the texts
+// of the model, without and with white space.
+func (w *watch) compare(k *talk, r *replayed, ev *event, model, raw string, talks map[string]*talk) {
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
 		text := x.text.String()
@@ -161,6 +174,7 @@ func (w *watch) compare(k *talk, r *replayed, ev *event, model string, talks map
 			at, before = at+i+len(text), x.seq
 		}
 	}
+	w.compareSpaces(k, r, ev, raw)
 	w.compareAsks(k, r, ev)
 	w.compareOwn(k, r, ev, talks)
 	w.compareGiven(k, r, ev)
@@ -294,7 +308,8 @@ type spoken struct {
 	topic topic
 	id    string // id of the message
 	seq   int
-	text  strings.Builder
+	text  strings.Builder // as returned by bare
+	raw   strings.Builder // text with its white space
 }
 
 // talk has the messages, attachments and ends of tool calls of a session.
@@ -348,6 +363,7 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 		if block.Get("type").Is("text") {
 			text := bare(block.Get("text").Str())
 			k.turn = append(k.turn, newSpoken(userChunk, ev.Seq, text))
+			k.turn[len(k.turn)-1].raw.WriteString(block.Get("text").Str())
 			if text != "" && !slices.Contains(k.texts, text) {
 				k.texts = append(k.texts, text)
 			}
@@ -401,10 +417,11 @@ func (k *talk) hear(ev *event) {
 	if k == nil || k.bytes > rememberedText || ev.topic == userChunk { // an agent that repeats the prompt
 		return
 	}
-	text := ""
+	raw := ""
 	if isMessage(ev.topic) { // a tool call has no text, but separates the messages before and after it
-		text = bare(ev.text())
+		raw = ev.text()
 	}
+	text := bare(raw)
 	k.bytes += len(text)
 	id := ev.update.Get("messageId").Str()
 	last := len(k.turn) - 1
@@ -418,4 +435,5 @@ func (k *talk) hear(ev *event) {
 		k.turn, last = append(k.turn, &spoken{topic: ev.topic, id: id, seq: ev.Seq}), last+1
 	}
 	k.turn[last].text.WriteString(text)
+	k.turn[last].raw.WriteString(raw)
 }
