@@ -277,8 +277,8 @@ func (t *Turn) joined(owed []*reply) string {
 	return gap([]rune(said), []rune(shown))
 }
 
-// RunTogether returns the part of said around the first white space between two words that is not in shown. Other words may
-// be before and after those of said. If the words come in shown with their white space, or not at all, the result is "".
+// RunTogether returns the part of said around the first white space between two words that is not in shown. Other words
+// may be before and after those of said. The result is "" if shown has the words with their white space, or lacks them.
 func RunTogether(said, shown string) (at string) {
 	words, all := Bare(said), Bare(shown)
 	if words == "" || strings.Contains(shown, said) {

@@ -3,6 +3,7 @@ package invariants_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,29 @@ var _ = Describe("the checker", func() {
 		}
 		Expect(total).To(Equal(1000))
 	})
+
+	DescribeTable("compares long prompts with a replay",
+		func(words, replayed int, want ...string) {
+			text := strings.Repeat("Zeile ", words)
+			found, _, _ := stage(`start
+session s
+--> 2 session/prompt s "`+text+`"
+<-- s agent_message_chunk "Well."
+<-- 2 = {"stopReason":"end_turn"}
+--> 3 session/load s {"cwd":"/w","mcpServers":[]}
+<-- s user_message_chunk "`+text[:6*replayed]+`"
+<-- s agent_message_chunk "Well."
+<-- 3 = {}`, rules.Config{})
+			points := []string{}
+			for _, f := range found {
+				points = append(points, f.Point)
+			}
+			Expect(points).To(ConsistOf(want))
+		},
+		Entry("a whole text", 16_000, 16_000),
+		Entry("a text that is cut", 16_000, 2_000, "user"),
+		Entry("a text whose name an agent may replay", 32_000, 2_000),
+	)
 
 	It("has rules for each version, of which some hold in both", func() {
 		_, first := invariants.V1().Rule("LATE-CONTENT")

@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/transcript"
 )
 
-// compareSpaces checks that a replay keeps the white space between the words of a prompt and of a reply of the model. raw
-// has the texts of the model.
+// compareSpaces checks that a replay keeps the white space between the words of a prompt and of a reply of the model.
+// raw has the texts of the model.
 func (w *watch) compareSpaces(k *talk, r *replayed, ev *event, raw string) {
 	if w.version.states {
 		return
@@ -19,7 +19,8 @@ func (w *watch) compareSpaces(k *talk, r *replayed, ev *event, raw string) {
 			continue
 		}
 		at := hearing.RunTogether(x.raw.String(), r.raw(x.topic).String())
-		w.judge("joined", at != "" && (x.topic == userChunk || strings.Contains(raw, at)), ev, "", []int{x.seq, ev.request.seq},
+		lost := at != "" && (x.topic == userChunk || strings.Contains(raw, at))
+		w.judge("joined", lost, ev, "", []int{x.seq, ev.request.seq},
 			"%s left out the white space at %q in the message that began with #%d.", ev.Method, clip(at), x.seq)
 	}
 }

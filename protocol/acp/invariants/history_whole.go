@@ -15,6 +15,10 @@ import (
 // rememberedText is how many bytes of text are remembered per session. Text beyond this limit is not checked.
 const rememberedText = hearing.Remembered
 
+// longPrompt is the size in bytes of a request with a prompt that a replay must show. An agent may replay the name of a
+// longer text.
+const longPrompt = 128 << 10
+
 // tellsApart is the length in bytes of texts that are not part of another message by chance.
 const tellsApart = 8
 
@@ -148,8 +152,8 @@ func (r *replayed) hear(ev *event) {
 	r.all.WriteString(text)
 }
 
-// compare checks that a replay has everything that was said and done in the session before. model and raw have the texts
-// of the model, without and with white space.
+// compare checks that a replay has everything that was said and done in the session before. model and raw have the
+// texts of the model, without and with white space.
 func (w *watch) compare(k *talk, r *replayed, ev *event, model, raw string, talks map[string]*talk) {
 	all, at, before, said := r.all.String(), 0, 0, map[string]bool{}
 	for _, x := range k.past {
@@ -351,14 +355,14 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 	if k != nil {
 		k.asks++
 	}
-	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > promptText || k.bytes > rememberedText {
+	if k == nil || len(ev.Redacted) > 0 || len(ev.Raw) > longPrompt || k.bytes > rememberedText {
 		if k != nil {
 			k.unclear = true
 		}
 		return
 	}
-	k.bytes += len(ev.Raw)
-	k.unclear = k.unclear || isCommand(ev.params)
+	k.bytes += min(len(ev.Raw), promptText)
+	k.unclear = k.unclear || isCommand(ev.params) || len(ev.Raw) > promptText
 	for block := range ev.params.Get("prompt").Items() { // a replay may turn attachments into text
 		if block.Get("type").Is("text") {
 			text := bare(block.Get("text").Str())

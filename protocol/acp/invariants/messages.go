@@ -188,8 +188,8 @@ func (x *messageIDs) otherKind(ev *event, m *ids, id string) {
 		switch {
 		case at == 0 || other == kind:
 		case replay && other*kind == 0:
-			x.find("shared", ev, id, []int{at}, "The replay has messageId %q on a message of the user and on one of the agent.",
-				id)
+			x.find("shared", ev, id, []int{at},
+				"The replay has messageId %q on a message of the user and on one of the agent.", id)
 		default:
 			x.find("two-kinds", ev, id, []int{at}, "The messageId %q names messages of two kinds.", id)
 		}
