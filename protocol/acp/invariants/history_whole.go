@@ -97,6 +97,7 @@ type replayed struct {
 	user, said, thought, all strings.Builder
 	asked, told              strings.Builder // user and said with white space, and a line end between two messages
 	given                    strings.Builder // the user's content blocks, as returned by worded
+	media                    map[string]int  // by type, how many pictures and sounds the user's blocks show or mention
 	ids                      []string        // message ids, in version 2
 	asks                     map[string]bool // message ids of the user's messages
 	renamed                  bool            // some message has a new id, which V2-RESUME reports
@@ -145,11 +146,32 @@ func (r *replayed) hear(ev *event) {
 		r.asks[id] = true
 	}
 	if ev.topic == userChunk && r.given.Len() < 8*rememberedText {
-		r.given.WriteString(worded(ev.update.Get("content")))
+		r.gives(ev.update.Get("content"))
 	}
 	text := bare(ev.text())
 	b.WriteString(text)
 	r.all.WriteString(text)
+}
+
+// gives notes content blocks of the user.
+func (r *replayed) gives(content wire.Value) {
+	if content.Kind() == wire.Array {
+		for block := range content.Items() {
+			r.gives(block)
+		}
+		return
+	}
+	r.given.WriteString(worded(content))
+	if r.media == nil {
+		r.media = map[string]int{}
+	}
+	for _, media := range []string{"image", "audio"} {
+		if content.Get("type").Is(media) {
+			r.media[media]++
+		} else { // the agent may tell of it in words
+			r.media[media] += strings.Count(strings.ToLower(worded(content)), media)
+		}
+	}
 }
 
 // compare checks that a replay has everything that was said and done in the session before. model and raw have the
@@ -236,23 +258,22 @@ func (w *watch) compareGiven(k *talk, r *replayed, ev *event) {
 		return
 	}
 	told := r.given.String() + r.user.String() // a text may come in pieces
+	owed := map[string]int{}
 	for _, x := range k.given {
 		if x.id == "" || slices.Contains(r.ids, x.id) {
 			missing := !slices.ContainsFunc(x.needles, func(s string) bool { return strings.Contains(told, s) })
+			if x.media != "" {
+				owed[x.media]++
+				missing = max(r.media[x.media], strings.Count(strings.ToLower(r.user.String()), x.media)) < owed[x.media]
+			}
 			w.judge("attachment", missing, ev, "", []int{x.seq, ev.request.seq},
 				"%s did not replay %s of the prompt: %q.", ev.Method, x.what, clip(x.needles[0]))
 		}
 	}
 }
 
-// worded returns the type, text, address and names of content blocks, without white space.
+// worded returns the type, text, address and names of a content block, without white space.
 func worded(content wire.Value) (words string) {
-	if content.Kind() == wire.Array {
-		for block := range content.Items() {
-			words += worded(block)
-		}
-		return words
-	}
 	for _, path := range []string{"type", "text", "uri", "name", "title", "mimeType", "resource.uri", "resource.text"} {
 		words += bare(content.Path(path).Str()) + "\x00"
 	}
@@ -336,12 +357,14 @@ type talk struct {
 	unclear, media bool
 }
 
-// attached is an attachment of a prompt. Each of its needles is enough to recognize it.
+// attached is an attachment of a prompt. Each of its needles is enough to recognize it. Pictures and sounds are
+// counted.
 type attached struct {
 	seq     int
 	id      string // id of the message
 	what    string
 	needles []string
+	media   string // type of a picture or sound
 }
 
 // end is the final status of a tool call. owed says that a replay must show the call with this status.
@@ -382,7 +405,7 @@ func (k *talk) ask(ev *event, gates map[string]string) {
 		case kind == "resource":
 			a.what, a.needles = "an embedded file", append(names(block.Get("resource")), bare(block.Path("resource.text").Str()))
 		case kind == "image", kind == "audio":
-			a.what, a.needles = "a picture or sound", []string{kind}
+			a.what, a.needles, a.media = "a picture or sound", []string{kind}, kind
 		}
 		a.needles = slices.DeleteFunc(a.needles, func(s string) bool { return s == "" || s == "." })
 		if len(a.needles) > 0 {
