@@ -392,6 +392,21 @@ func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args .
 	}
 }
 
+// JudgeFailed is like Judge, but for a turn that ended with an error. Only the text of replies with tool calls must have
+// come, if the agent went on after them.
+func (t *Turn) JudgeFailed(tell func(what Fault, request int, format string, args ...any)) {
+	for _, x := range t.owed() {
+		text := x.text.String()
+		if !x.tools || x.place == t.replies[len(t.replies)-1].place || strings.Contains(t.elsewhere.String(), text) {
+			continue
+		}
+		if _, _, ok := takeOut(t.pieces, 0, text); !ok {
+			tell(Missing, x.seq, "The turn failed after a later model request, and the agent had not sent the whole text %q "+
+				"(without white space) that the model said before.", clip(text))
+		}
+	}
+}
+
 // stammers reports whether a piece came twice in a row. Call it only after the last piece: it caches its result.
 func (t *Turn) stammers(piece string) bool {
 	if t.twice == nil {

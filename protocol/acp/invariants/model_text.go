@@ -55,7 +55,7 @@ func (w *watch) onEnd(judge func(*event)) {
 }
 
 // heard judges, at the end of a turn, how the model's text reached the editor. In a stopped turn, the beginning of the
-// text is enough.
+// text is enough. In a turn that failed, the agent must have sent the text on which it made further requests.
 func heard(w *watch, ev *event, h *hearing.Turn) {
 	judge, t := h.Judge, ev.turn
 	if t.cancel != nil && ev.stop == "cancelled" {
@@ -68,6 +68,11 @@ func heard(w *watch, ev *event, h *hearing.Turn) {
 	case "end_turn", "max_tokens", "max_turn_requests":
 	case "cancelled", "refusal":
 		judge = h.JudgeCut
+	case "":
+		if !ev.err.Exists() || t.stopped() {
+			return
+		}
+		judge = h.JudgeFailed
 	default:
 		return
 	}
