@@ -26,8 +26,11 @@ func planTold(w *watch) {
 		case ev.Kind == transcript.ModelRequest && p != nil && ev.converses():
 			p.resultSeen = true
 		case ev.Kind == transcript.ModelAnswer:
-			if steps := planSteps(ev.body.Get("steps")); len(steps) > 0 {
-				rules.Remember(turns, rememberedRequests, t, &planned{seq: ev.Seq, steps: steps})
+			switch plans := plansIn(ev.body.Get("steps")); {
+			case len(plans) > 1:
+				delete(turns, t)
+			case len(plans) == 1 && len(plans[0]) > 0:
+				rules.Remember(turns, rememberedRequests, t, &planned{seq: ev.Seq, steps: plans[0], former: p.all()})
 			}
 		}
 	}, modelEvent)
@@ -71,6 +74,10 @@ func (p *planned) compare(w *watch, ev *event) {
 		w.find("steps-missing", ev, "", []int{p.seq, p.sent}, "The model's last plan has %s, but the plan that the agent "+
 			"sent last lacks the step %q.", size, clip(lost[0].Step))
 	}
+	for _, s := range p.former {
+		w.judge("steps-kept", len(lost) == 0 && p.keeps(s), ev, s.Step, []int{p.seq, p.sent},
+			"The model's last plan has no step %q, but the plan that the agent sent last still has it.", clip(s.Step))
+	}
 	for _, s := range steps {
 		now := p.shown(s)
 		w.judge("stale", now != "" && s.Status != "" && now != s.Status, ev, s.Step, []int{p.seq, p.sent},
@@ -80,11 +87,12 @@ func (p *planned) compare(w *watch, ev *event) {
 }
 
 // planned is the last plan that the model wrote in a turn, and the last plan that the agent sent after it. resultSeen
-// says that the model got the result of its plan call.
+// says that the model got the result of its plan call. former has the steps of the model's earlier plans in the turn.
 type planned struct {
 	seq, sent  int // Seqs of the model's answer and of the plan update; sent is 0 without one
 	resultSeen bool
 	steps      []planStep
+	former     []planStep
 	entries    []planStep // their texts without white space
 }
 
@@ -96,9 +104,16 @@ func (s planStep) known() bool {
 	return slices.Contains([]string{"", "pending", "in_progress", "completed"}, s.Status)
 }
 
-// planSteps returns the plan in the steps of a model reply. It returns none if the reply has no plan, or several.
-func planSteps(steps wire.Value) []planStep {
-	var plans [][]planStep
+// all returns the steps of all plans of the model in the turn.
+func (p *planned) all() []planStep {
+	if p == nil || len(p.former) > planSize {
+		return nil
+	}
+	return append(p.former, p.steps...)
+}
+
+// plansIn returns the plans in the steps of a model reply.
+func plansIn(steps wire.Value) (plans [][]planStep) {
 	for s := range steps.Items() {
 		head, args, _ := strings.Cut(s.Str(), "\nargs: ")
 		if head != fmt.Sprintf("tool: %q", "plan") {
@@ -109,10 +124,19 @@ func planSteps(steps wire.Value) []planStep {
 		_ = json.Unmarshal([]byte(args), &given)
 		plans = append(plans, given.Steps)
 	}
-	if len(plans) != 1 {
-		return nil
-	}
-	return plans[0]
+	return plans
+}
+
+// keeps reports whether the plan that the agent sent has an unfinished step that the model's last plan lacks. A step may
+// be the beginning of another.
+func (p *planned) keeps(former planStep) bool {
+	step := bare(former.Step)
+	return !slices.ContainsFunc(p.steps, func(s planStep) bool {
+		now := bare(s.Step)
+		return strings.Contains(now, beginning(step)) || strings.Contains(step, beginning(now))
+	}) && slices.ContainsFunc(p.entries, func(e planStep) bool {
+		return e.Step == step && (e.Status == "pending" || e.Status == "in_progress")
+	})
 }
 
 // shown returns the status of a step in the plan that the agent sent, or "" if that plan lacks the step. The agent may
