@@ -10,6 +10,9 @@ import (
 // settingsHold checks that the user's settings persist. A load or resume must return them, and the agent must use
 // another model after the user has chosen one, in that session alone.
 func settingsHold(w *watch) {
+	if !w.version.states {
+		settingsApart(w)
+	}
 	all := &settingWatch{w, map[string]*settings{}}
 	w.On(func(ev *event) { delete(all.of, ev.Session) }, asked(deleteSession))
 	all.on(func(ev *event, s *settings) {
