@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -143,6 +144,18 @@ func notifySilent(w *watch) {
 	}, agentNoise)
 }
 
+// abortWords matches the text of an error that a cancel caused, and causeWords the text of one with another cause.
+var (
+	abortWords = lazy.Regexp(`(?i)abort|cancel`)
+	causeWords = lazy.Regexp(`(?i)time(d )?-?out|connect|socket|network`)
+)
+
+// saysAborted reports whether an error says that its request was cancelled.
+func saysAborted(err wire.Value) bool {
+	text := string(err.Raw())
+	return abortWords().MatchString(text) && !causeWords().MatchString(text)
+}
+
 // rcancelOwn checks the agent's $/cancel_request, and its answers to requests that the editor cancelled.
 func rcancelOwn(w *watch) {
 	// made has the agent's requests, each with the Seq of its latest answer. taken has, by connection, the Seq of the
@@ -174,7 +187,7 @@ func rcancelOwn(w *watch) {
 		if ev.request.back == nil {
 			return
 		}
-		w.Saw("error-code")
+		w.Saw("error-code", "aborted")
 		stopped, _ := ev.request.turn.stopper()
 		if t := ev.request.turn; t != nil && w.state.models.failedIn(t) > 0 {
 			return // the model's failure may be the cause
@@ -183,8 +196,9 @@ func rcancelOwn(w *watch) {
 		refused := slices.Contains([]int64{-32601, -32602, -32002}, ev.code()) ||
 			ev.Method == "session/new" && ev.code() == -32000
 		if ev.err.Exists() && ev.code() != -32800 && !refused && stopped == nil {
-			w.find("error-code", ev, fmt.Sprint(ev.request.seq), []int{ev.request.seq, ev.request.back.seq},
-				"The cancelled %s failed with code %d instead of -32800.", ev.Method, ev.code())
+			w.find(pick(saysAborted(ev.err), "aborted", "error-code"), ev, fmt.Sprint(ev.request.seq),
+				[]int{ev.request.seq, ev.request.back.seq}, "The cancelled %s failed with code %d instead of -32800.", ev.Method,
+				ev.code())
 		}
 	}, agentAnswers()...)
 }
