@@ -91,8 +91,22 @@ func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 		f := w.find("unknown-key", ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
 		w.Narrow(f, extension(p.Type)...)
 	default:
-		w.find("unknown-value", ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
+		w.find(valuePoint(ev, p), ev, object, nil, "In %s, %s %s.", frameName(ev), p.Path, p.Message)
 	}
+}
+
+// valuePoint returns the point that an unknown value breaks. A connection on which a side advertised an unknown capability
+// may have values of a newer version of the protocol.
+func valuePoint(ev *event, p schema.Problem) string {
+	switch {
+	case ev.conn.novel:
+		return "unknown-value"
+	case p.Type == "SessionConfigOptionCategory":
+		return "category"
+	case strings.Contains(p.Type, "Elicitation"):
+		return "elicitation"
+	}
+	return "unknown-value"
 }
 
 // part returns the name that the schema news use for the subject of a problem: a method or TYPE.KEY.
