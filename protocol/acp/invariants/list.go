@@ -15,6 +15,7 @@ func listSane(w *watch) {
 	type chain struct {
 		sessions, cursors map[string]int
 		changed           bool // the client deleted a session since the first page
+		size, before      int  // sizes of the last page and of the page before it
 	}
 	chains := map[*conn]*chain{}
 	if !w.version.states {
@@ -53,8 +54,10 @@ func listSane(w *watch) {
 		_, named := ch.cursors[r.cursor]
 		list := ev.result.Get("sessions")
 		empty := list.Kind() == wire.Array && list.Len() == 0
-		w.judge("empty-page", empty && named && r.cwd == "" && !ch.changed, ev, "", []int{ch.cursors[r.cursor]},
-			"The agent returned the cursor %q, but its page has no sessions.", r.cursor)
+		full := ch.size > 0 && ch.size == ch.before && w.state.running() == 1
+		w.judge(pick(full, "after-last", "empty-page"), empty && named && r.cwd == "" && !ch.changed, ev, "",
+			[]int{ch.cursors[r.cursor]}, "The agent returned the cursor %q, but its page has no sessions.", r.cursor)
+		ch.size, ch.before = list.Len(), ch.size
 		w.judge("filtered-page", empty && r.cwd != "" && ev.result.Get("nextCursor").Kind() == wire.String && !ch.changed,
 			ev, "", []int{ev.Ref}, "The page for %q has no sessions, but a cursor to more: an editor that shows a page "+
 				"shows nothing.", r.cwd)
@@ -70,6 +73,16 @@ func listSane(w *watch) {
 			rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
 		}
 	}, answered(listSessions))
+}
+
+// running returns the number of connections whose agent has not exited.
+func (w *world) running() (n int) {
+	for _, c := range w.conns {
+		if c.exited == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // invalidParams is the error code with which an agent refuses a request that is not valid.
