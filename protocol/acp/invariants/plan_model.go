@@ -14,8 +14,8 @@ import (
 
 // planTold checks that the model's plan reaches the editor. When a turn ends with end_turn, it compares the model's
 // last plan with the agent's last plan update after it. It skips turns in which the model did not get the result of the
-// plan call, or in which a tool call failed or was denied.
-func planTold(w *watch) {
+// plan call, or in which a tool call failed or was denied. The result knows whether the model wrote a plan in a turn.
+func planTold(w *watch) (knows func(*turn) bool) {
 	turns := map[*turn]*planned{}
 	w.On(func(ev *event) {
 		t := w.state.turnOf(ev)
@@ -55,6 +55,7 @@ func planTold(w *watch) {
 			p.compare(w, ev)
 		}
 	})
+	return func(t *turn) bool { return turns[t] != nil }
 }
 
 // compare judges the agent's last plan at the end of a turn. If it has none of the model's steps, the agent may word

@@ -39,6 +39,9 @@ func (w *serverWatch) reached(ev *event) {
 		return
 	}
 	s.seen++
+	if u := w.over[ev.body.Get("over").Str()]; text == "crash" && u != nil {
+		u.ended = true // the stand-in server obeys this text
+	}
 	if open, _ := ev.body.Get("open").Bool(); open {
 		s.open = ev.Seq
 	}
@@ -169,7 +172,7 @@ func (w *serverWatch) calledIn(ev *event, s *serverCall, text string) {
 	if s.at == 0 || u == nil || u.listed == 0 {
 		return
 	}
-	lost := s.seen == 0 && !s.stopped && !w.refused[s.of] && !w.strict[ev.Session] && s.of.alone()
+	lost := s.seen == 0 && !s.stopped && !u.ended && !w.refused[s.of] && !w.strict[ev.Session] && s.of.alone()
 	w.judge("not-called", lost, ev, text, []int{s.at}, "The model called a tool of %s with %q and "+
 		"got a result, but the server got no call. The result is %q (without white space).", serverBy(s.over),
 		clip(text), clip(s.result))

@@ -69,6 +69,7 @@ type transportUse struct {
 	sessions map[string]bool // sessions that were given a server over this transport
 	given    int             // number of such servers in all requests
 	ours     bool            // one of them is the stand-in server, which logs its events
+	ended    bool            // a server was made to exit, and an agent need not start it again
 	greeted  int             // Seq of the first initialized event of a server
 	listed   int             // how many times an agent listed the tools
 	since    int             // Seq of the latest listing
