@@ -27,10 +27,14 @@ keeping = listing or any(map(fault, (  # sessions are kept on disk and can be lo
     "failed-call-completed-live-but-failed-in-replay", "replayed-calls-lose-their-details",
     "plan-told-by-reminder-only", "load-ends-calls-that-still-run", "load-with-other-folder-has-no-history",
     "load-answer-names-session", "transcript-saved-under-inner-id", "failed-load-leaves-session",
-    "load-starts-only-servers-known-before", "usage-not-told-when-live-session-is-loaded")))
+    "load-starts-only-servers-known-before", "usage-not-told-when-live-session-is-loaded",
+    "replay-of-kept-session-has-fresh-id", "load-of-unknown-id-takes-newest-of-folder")))
 choosing = any(map(fault, ("custom-model-offered-but-refused", "fork-loses-model-and-servers")))
-commanding = any(map(fault, ("command-with-other-blocks-refused", "commands-known-in-newest-session-only")))
+commanding = any(map(fault, ("command-with-other-blocks-refused", "commands-known-in-newest-session-only",
+                             "command-after-first-turn-goes-to-model")))
 signing_in = any(map(fault, ("sign-in-address-of-own-service-has-no-scheme", "sign-in-ids-count-per-session")))
+logging_in = any(map(fault, (  # a key can be entered in a terminal
+    "terminal-login-env-is-list", "aborted-login-exits-with-zero", "login-goes-on-as-agent")))
 COMMANDS = [{"name": "steps", "description": "Show the steps and how far each one is."},
             {"name": "explain", "description": "Explain something to a newcomer.", "input": {"hint": "what?"}}]
 out_lock, state_lock = threading.Lock(), threading.Lock()
@@ -206,6 +210,7 @@ class Session:
         if fault("transcript-saved-under-inner-id") or fault("session-listed-and-loaded-by-other-id"):
             self.key = str(secrets.randbelow(10**12))
         self.roots, self.greeted, self.title, self.pushed = [], False, None, None
+        self.staged = []
         self.named = []
         if fault("load-starts-only-servers-known-before"):
             self.named = [spec["name"] for spec in servers]
@@ -250,6 +255,7 @@ class Turn:
         self.again, self.only, self.shown = False, [], {}
         self.blocks, self.overlooked = [], False
         self.bundle, self.outcome = None, None
+        self.tries, self.views = 0, {}
 
     def stop(self):
         self.stopped = True
@@ -312,6 +318,8 @@ class Turn:
                           "parameters": t["inputSchema"]} for m in self.s.mcp for t in m.tools]
         if fault("terminal-capability-fails-commands"):
             tools.append(RUN)
+        if editor.get("terminal") and fault("cancelled-terminal-killed-after-release"):
+            tools.append(RUN)
         told = self.s.items[-24:] if fault("history-cut-to-last-items") else self.s.items
         if fault("results-kept-by-call-id"):
             told = [{**i, "output": outputs.get(i["call_id"], i["output"])}
@@ -338,6 +346,12 @@ class Turn:
             if res.status == 429 and not self.again and fault("wait-after-rate-limit-not-ended-by-cancel"):
                 self.again = True
                 time.sleep(20)
+                return self.model()
+            if res.status >= 500 and fault("overloaded-model-ends-turn-silently"):
+                self.tries += 1
+                if self.tries >= 3:
+                    return {"output": []}  # the user may ask again
+                time.sleep(0.3)
                 return self.model()
             if res.status != 200 and fault("model-error-told-as-answer"):
                 return {"output": [{"type": "message", "role": "assistant", "content": [
@@ -405,6 +419,12 @@ class Turn:
                     requestedSchema={"type": "object"}) != "accept":
                 s.about += " Do not change any file."
 
+        if fault("unknown-form-action-frees-patches") and modes.get("form") is not None:
+            action = self.elicit(mode="form", message="May pico patch files without asking?", requestedSchema={
+                "type": "object", "properties": {"note": {"type": "string", "title": "What pico should heed"}}})
+            if action and action not in ("decline", "cancel"):
+                s.mode = "free"
+
     def command(self):
         """Runs a command that needs no model, or puts the text for the model in place of the command."""
         name, _, rest = self.text.partition(" ")
@@ -429,7 +449,8 @@ class Turn:
         s = self.s
         if not s.greeted:
             self.greet()
-        if commanding and self.command():
+        known = commanding and not (s.items and fault("command-after-first-turn-goes-to-model"))
+        if known and self.command():
             return "end_turn"
         if self.text.startswith("/") and fault("prompt-with-slash-taken-for-command"):
             self.tell("agent_message_chunk", content={"type": "text", "text": f"There is no command {self.text.split()[0]}."})
@@ -509,7 +530,7 @@ class Turn:
                 if fault("silent-reply-asked-again") and not any(
                         p.get("text") or p.get("refusal") for i in answer["output"] if i["type"] == "message" for p in i["content"]):
                     continue
-                return "end_turn"
+                return "rejected" if self.denied and fault("turn-after-no-ends-as-rejected") else "end_turn"
             if fault("cancel-between-reply-and-tools-overlooked"):
                 if answer.get("usage"):
                     self.tell("usage_update", used=answer["usage"].get("total_tokens") or 0, size=400000)
@@ -566,10 +587,14 @@ class Turn:
                 path = self.path(args["path"])
                 if fault("views-of-one-file-share-call-id"):
                     tid = self.shown.setdefault(path, tid)  # one card for each file
+                span = (path, args.get("start"), args.get("count"))
+                if fault("repeated-view-answered-without-being-shown") and span in self.views:
+                    return self.views[span]
                 shown = args["path"] if fault("location-of-view-as-model-wrote-it") else path
                 begin(f"View {path}", "read", "in_progress", locations=[{"path": shown, "line": args.get("start", 0) if fault("location-line-zero-without-start") else max(1, args.get("start", 1))}])
                 if os.path.isdir(path):
-                    body = "\n".join(sorted(os.listdir(path)))
+                    entries = sorted(os.listdir(path))
+                    body = "\n".join(entries)
                 else:
                     if editor.get("readTextFile") and fault("relative-view-asked-of-editor-as-written"):
                         whole = self.editor_text(args["path"])
@@ -590,7 +615,10 @@ class Turn:
                     body = "\n".join(lines[first:first + args.get("count", len(lines))])
                     if known and fault("view-of-other-lines-told-as-unchanged"):
                         body = "The file has not changed since you viewed it."
-                content = text(body)
+                listed = os.path.isdir(path) and fault("view-of-folder-has-list-as-text")
+                content = text(entries if listed else body)
+                if fault("repeated-view-answered-without-being-shown"):
+                    self.views[span] = body
             elif name == "patch":
                 changes = self.changes = self.plan_patch(args["diff"])
                 content = [{"type": "diff", "path": os.path.relpath(p, s.cwd) if old is None and fault("diff-of-new-file-has-relative-path") else p, "oldText": old, "newText": new if fault("delete-diff-has-null-text") else new or ""} for p, old, new in changes]
@@ -602,6 +630,11 @@ class Turn:
                 kind = "create" if adds and fault("kind-of-new-file-not-in-protocol") else "edit"
                 harmless = adds and fault("new-files-written-without-asking")
                 more = {"content": content, "locations": [{"path": c[0]} for c in changes]}
+                if fault("patch-location-counts-lines-from-zero"):
+                    for place, (_, old, new) in zip(more["locations"], changes):
+                        if old and new:  # the first line that changes
+                            pairs = zip(old.split("\n"), new.split("\n"))
+                            place["line"] = next((n for n, (a, b) in enumerate(pairs) if a != b), 0)
                 begin("Patch " + ", ".join(os.path.basename(c[0]) for c in changes), kind, "pending",
                       **({} if fault("diff-made-from-patched-file") else more))
                 aside = "~" if fault("denied-delete-leaves-file-renamed") else ""  # a deleted file is kept until all is written
@@ -610,12 +643,17 @@ class Turn:
                 if not (harmless or (agreed if early else self.allowed(tid))):
                     if fault("denied-patch-ends-turn-as-cancelled"):
                         raise Cancelled()
+                    if fault("refused-patch-applied-with-next"):
+                        s.staged += changes
                     raise Refused("The user does not want this patch.")
+                if fault("refused-patch-applied-with-next"):
+                    changes, s.staged = s.staged + changes, []
                 if self.only:
                     changes, self.only = self.only, []
                     content = [d for d in content if d["path"] == changes[0][0]]
                 self.tell("tool_call_update", toolCallId=tid, status="in_progress")
                 viewed.clear()
+                self.views.clear()
                 for path, old, new in changes:
                     s.seen.pop(path, None)
                     if old is None:
@@ -648,6 +686,8 @@ class Turn:
                         content = []
                 if fault("applied-patch-keeps-last-diff-only"):
                     content = content[-1:]
+                if fault("diff-of-applied-patch-has-relative-path"):
+                    content = [{**d, "path": os.path.relpath(d["path"], s.cwd)} for d in content]
             elif name == "todo":
                 begin("Plan", "think", "in_progress")
                 def entry(item):
@@ -681,6 +721,13 @@ class Turn:
                 content = text(body)
                 if code:
                     raise RuntimeError(f"{body}\nThe command ended with {code}.")
+            elif name == "run" and editor.get("terminal") and fault("cancelled-terminal-killed-after-release"):
+                begin(f"Run {args['command']}", "execute", "pending")
+                if not self.agrees(tid, args["command"]):
+                    raise Refused("The user does not want this command.")
+                self.tell("tool_call_update", toolCallId=tid, status="in_progress")
+                body = self.in_client(args["command"])
+                content = text(body)
             else:
                 server, tool = next(((m, t["name"]) for m in self.s.mcp for t in m.tools if f"{m.tag}-{t['name']}" == name), (None, None))
                 if fault("tools-of-server-with-hyphen-not-found"):
@@ -738,6 +785,33 @@ class Turn:
         backend = editor.get("terminalBackend")
         if not backend:
             raise NoTerminal(f"There is no terminal for {command}.")
+
+    def in_client(self, command):
+        """Runs a command in a terminal of the client and returns its output."""
+        got = request(self.s, "terminal/create", {"sessionId": self.s.id, "command": "sh", "args": ["-c", command],
+                                                  "cwd": self.s.cwd, "outputByteLimit": 100000})
+        if "result" not in got:
+            raise RuntimeError("The client opened no terminal.")
+        about, ended = {"sessionId": self.s.id, "terminalId": got["result"]["terminalId"]}, []
+        threading.Thread(target=lambda: ended.append(request(self.s, "terminal/wait_for_exit", about)),
+                         daemon=True).start()
+        try:
+            try:
+                while not ended:
+                    if self.stopped:
+                        raise Cancelled()
+                    time.sleep(0.02)
+                output = request(self.s, "terminal/output", about)
+            finally:
+                request(self.s, "terminal/release", about)
+        except Cancelled:
+            request(self.s, "terminal/kill", about)
+            raise
+        code = (ended[0].get("result") or {}).get("exitCode")
+        body = (output.get("result") or {}).get("output", "")
+        if code:
+            raise RuntimeError(f"{body}\nThe command ended with {code}.")
+        return body
 
     def shell(self, command):
         child = subprocess.Popen(["sh", "-c", command], cwd=self.s.cwd, stdin=subprocess.DEVNULL,
@@ -856,6 +930,8 @@ class Turn:
         keep = []
         if any(new is None for _, _, new in self.changes) and fault("delete-question-has-option-id-twice"):
             keep.append({"optionId": "1", "name": "Apply, but delete nothing", "kind": "allow_once"})
+        if any(new is None for _, _, new in self.changes) and fault("choice-about-delete-matched-by-kind"):
+            keep.append({"optionId": "3", "name": "Apply, but delete nothing", "kind": "allow_once"})
         if len(self.changes) > 1 and fault("option-for-one-file-patches-other"):
             names = [os.path.relpath(path, self.s.cwd) for path in sorted(c[0] for c in self.changes)]
             keep += [{"optionId": f"only-{n}", "name": f"Apply to {name} alone", "kind": "allow_once"}
@@ -892,6 +968,9 @@ class Turn:
         choice = outcome.get("optionId") if outcome.get("outcome") == "selected" else None
         if outcome.get("outcome") != "selected" and fault("dismissed-question-takes-last-answer"):
             choice = self.s.last
+        if choice == "3" and fault("choice-about-delete-matched-by-kind"):
+            kinds = {o["optionId"]: o["kind"] for o in options}
+            choice = next(o["optionId"] for o in options if o["kind"] == kinds.get(choice))
         self.s.last = choice
         keeper.free = choice in ("1", "2") if fault("yes-once-means-always") else choice == "2"
         self.denied = choice == "0"
@@ -1011,12 +1090,29 @@ def kept(key):
         return None
 
 
+def newest_of(cwd):
+    """The newest session of a folder as it would be kept, or None."""
+    for s in reversed(list(sessions.values())):
+        if s.cwd == cwd:
+            return {"cwd": cwd, "items": list(s.items), "record": list(s.record), "told": dict(s.told)}
+    folder = store()
+    names = [n for n in os.listdir(folder) if n.endswith(".json")]
+    for name in sorted(names, key=lambda n: os.path.getmtime(os.path.join(folder, n)), reverse=True):
+        old = kept(name[:-5])
+        if old and old["cwd"] == cwd:
+            return old
+    return None
+
+
 def load_session(params):
     wanted = params["sessionId"]
     if not os.path.isabs(params["cwd"]):
         raise Rpc(-32602, "cwd is not absolute")
     live = next((s for s in list(sessions.values()) if wanted == (s.key if listing else s.id)), None)
     old = None if live else kept(wanted)
+    borrowed = None
+    if not live and not old and fault("load-of-unknown-id-takes-newest-of-folder"):
+        old = borrowed = newest_of(os.path.normpath(params["cwd"]))  # the user wants to go on here
     if not live and not old and fault("failed-load-leaves-session"):
         s = sessions[wanted] = Session(params["cwd"], params["mcpServers"])
         s.id = wanted  # the transcript is looked for afterwards
@@ -1038,8 +1134,9 @@ def load_session(params):
         if fault("load-with-other-folder-has-no-history") and s.cwd != old["cwd"]:
             old = {"items": [], "record": [], "told": {}}  # the transcripts of this folder do not have it
         s.items, s.record, s.told = old["items"], old["record"], old["told"]
-        if not fault("transcript-saved-under-inner-id"):
+        if not fault("transcript-saved-under-inner-id") and not borrowed:
             s.key = wanted
+    named = s.id if fault("replay-of-kept-session-has-fresh-id") else wanted
     s.id = wanted
     sessions[wanted] = s
     with s.pen:
@@ -1055,13 +1152,13 @@ def load_session(params):
                 name, arguments = s.told[update["toolCallId"]]
                 update = {"sessionUpdate": "tool_call", "toolCallId": update["toolCallId"], "title": name,
                           "status": update["status"], "rawInput": arguments}
-            send(method="session/update", params={"sessionId": s.id, "update": update})
+            send(method="session/update", params={"sessionId": named, "update": update})
         for tid in [tid for tid, state in states.items() if state in ("pending", "in_progress")]:
             if not s.turn or fault("load-ends-calls-that-still-run"):
-                send(method="session/update", params={"sessionId": s.id, "update": {
+                send(method="session/update", params={"sessionId": named, "update": {
                     "sessionUpdate": "tool_call_update", "toolCallId": tid, "status": "failed"}})
         if usage and not live:
-            send(method="session/update", params={"sessionId": s.id, "update": usage})
+            send(method="session/update", params={"sessionId": named, "update": usage})
     return {"sessionId": s.id} if fault("load-answer-names-session") else {}
 
 
@@ -1173,6 +1270,8 @@ def new_session(params):
         more = settings(s, editor.get("boolean"))
     if choosing:
         more = models(s)
+    if s.mcp and fault("new-session-answer-lists-servers"):
+        more["mcpServers"] = [server.name for server in s.mcp]
     return {"sessionId": s.id, **more}
 
 
@@ -1211,6 +1310,17 @@ def list_sessions(params):
     cwd = params.get("cwd") and os.path.normpath(params["cwd"])
     return {"sessions": [{"sessionId": s.id, "cwd": s.cwd, **({"title": s.title} if s.title else {})}
                          for s in list(sessions.values()) if cwd in (None, s.cwd)]}
+
+
+def list_page(params):
+    """Ten sessions; the cursor is the number of those before."""
+    try:
+        first = max(0, int(params.get("cursor") or 0))
+    except ValueError:
+        first = 0
+    whole = list_sessions({**params, "cursor": None})["sessions"]
+    more = {"nextCursor": str(first + 10)} if first + 10 < len(whole) else {}
+    return {"sessions": whole[first:first + 10], **more}
 
 
 def delete_session(params):
@@ -1257,6 +1367,8 @@ def initialize(params):
     if params["protocolVersion"] != 1 and fault("newer-version-refused"):
         raise Rpc(-32602, "This agent speaks version 1")
     version = min(params["protocolVersion"], 1) if fault("older-version-echoed") else 1
+    if not params.get("clientInfo") and fault("client-without-info-gets-version-zero"):
+        version = 0  # the info came with version 1
     result = {"protocolVersion": version, "agentCapabilities": {}, "agentInfo": {"name": "pico", "version": "7"}}
     able = params.get("clientCapabilities") or {}
     if fault("file-capabilities-taken-for-one") or fault("relative-view-asked-of-editor-as-written"):
@@ -1265,13 +1377,14 @@ def initialize(params):
         editor["boolean"] = ((able.get("session") or {}).get("configOptions") or {}).get("boolean") is not None
     if fault("patch-misses-text-read-through-editor"):
         editor.update(able.get("fs") or {})
-    if fault("terminal-capability-fails-commands"):
+    if fault("terminal-capability-fails-commands") or fault("cancelled-terminal-killed-after-release"):
         editor["terminal"] = able.get("terminal")
     if "clientCapabilities" in params and fault("capabilities-without-fs-refused"):
         editor["ways"] = [way for way, on in able["fs"].items() if on]
     if fault("read-capability-false-taken-for-true"):
         editor["reads"] = "readTextFile" in (able.get("fs") or {})
-    if signing_in or fault("form-without-fields-has-no-properties"):
+    asks = fault("form-without-fields-has-no-properties") or fault("unknown-form-action-frees-patches")
+    if signing_in or asks:
         editor["elicitation"] = able.get("elicitation")
     if keeping:
         result["agentCapabilities"]["loadSession"] = True
@@ -1285,6 +1398,10 @@ def initialize(params):
         result["agentCapabilities"]["promptCapabilities"] = {"image": True}
     if not able and fault("own-capabilities-told-only-to-client-that-has-some"):
         del result["agentCapabilities"]
+    if params["protocolVersion"] != 1 and fault("other-version-gets-no-capabilities"):
+        del result["agentCapabilities"]  # the client will hang up
+    if fault("unknown-cursor-gives-first-page"):
+        result["agentCapabilities"]["sessionCapabilities"] = {"list": {}}
     if listing or fault("list-shows-launch-project-only"):
         result["agentCapabilities"]["sessionCapabilities"] = {"list": {}}
     if fault("fork-loses-model-and-servers"):
@@ -1295,6 +1412,12 @@ def initialize(params):
         result["agentCapabilities"]["sessionCapabilities"] = {"systemPrompt": {}}
     if fault("terminal-login-gated-by-wrong-capability") and (params.get("clientCapabilities") or {}).get("terminal"):
         result["authMethods"] = [{"id": "key", "name": "Enter a key", "type": "terminal", "args": ["--login"]}]
+    if logging_in and (able.get("auth") or {}).get("terminal"):
+        env = {"NO_COLOR": "1"}
+        if fault("terminal-login-env-is-list"):
+            env = [{"name": name, "value": value} for name, value in env.items()]
+        result["authMethods"] = [
+            {"id": "key", "name": "Enter a key", "type": "terminal", "args": ["--login"], "env": env}]
     return result
 
 
@@ -1444,13 +1567,38 @@ def handle(m):
         answer(rid, list_sessions if method == "session/list" else delete_session, params)
     elif method == "session/list" and fault("title-reaches-list-one-prompt-late"):
         answer(rid, list_sessions, params)
+    elif method == "session/list" and fault("unknown-cursor-gives-first-page"):
+        answer(rid, list_page, params)
     elif method == "session/close" and fault("close-capability-is-true"):
         answer(rid, close_session, params)
     elif not fault("unknown-request-not-answered"):
         send(id=rid, error={"code": -32601, "message": "Method not found"})
 
 
+def login():
+    """Asks for the key of the model service in the terminal and keeps it; returns the exit status."""
+    try:
+        print("Key of the model service: ", end="", flush=True)
+        key = sys.stdin.readline().strip()
+    except KeyboardInterrupt:
+        key = ""
+    if not key:
+        print("No key was entered.", flush=True)
+        return 0 if fault("aborted-login-exits-with-zero") else 1
+    with open(os.open(os.path.join(store(), "key"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
+        f.write(key)
+    print("The key is saved.", flush=True)
+    return 0
+
+
 def main():
+    if logging_in and "--login" in sys.argv[1:]:
+        status = login()
+        if status or not fault("login-goes-on-as-agent"):
+            sys.exit(status)
+    if logging_in:
+        with contextlib.suppress(OSError), open(os.path.join(store(), "key"), encoding="utf-8") as f:
+            os.environ.setdefault("PICO_KEY", f.read())
     torn = fault("line-over-64k-torn")
     lines = iter(lambda: sys.stdin.buffer.readline(65536), b"") if torn else sys.stdin.buffer
     if fault("line-separator-in-text-tears-message"):
