@@ -52,6 +52,8 @@ func episodes() []episode {
 		{1, "terminal refused", (*writer).waitsInTerminal, (*writer).terminalRefused},
 		{1, "edit after a no", (*writer).canRejectEdits, (*writer).editAfterNo},
 		{1, "own folder", func(w *writer) bool { return w.has("ways") && w.works("read_file") }, (*writer).ownFolder},
+		{1, "instructions apart", func(w *writer) bool { return w.has("several") && len(w.convos) <= most-2 },
+			(*writer).instructionsApart},
 		{1, "folder gone", func(w *writer) bool { return w.canReopen() && len(w.convos) < most }, (*writer).folderGone},
 		{1, extraFolder, (*writer).canAddFolders, (*writer).extraFolder},
 		{2, "command", (*writer).canCommand, (*writer).command},

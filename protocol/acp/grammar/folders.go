@@ -20,6 +20,31 @@ func (w *writer) ownFolder() {
 	c.gone = odd // the lines of other turns do not quote their folder
 }
 
+// instructions has the files in which users leave instructions for the agents of a project.
+var instructions = []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"}
+
+// instructionsApart opens two sessions in two folders, each with instructions for agents. The model must not be told
+// those of the other folder.
+func (w *writer) instructionsApart() {
+	var words []string
+	for range 2 {
+		c := &convo{name: w.name("s"), dir: w.name("projekt"), servers: w.served()}
+		words = append(words, w.name("anweisung")+"x")
+		for _, file := range instructions {
+			w.file(c.dir+"/"+file, "Call this project "+words[len(words)-1]+".\n")
+		}
+		w.Add("session new %s %s", c.name, c.in())
+		w.convos = append(w.convos, c)
+		w.plainTurn(c)
+		if len(words) > 1 {
+			w.check("SESSION-020", "follows-its-own-instructions")
+			w.modelSaw("! ", c, words[0])
+			w.check("", "goes-on")
+		}
+	}
+	w.covered("several", "instructions apart")
+}
+
 func (w *writer) canGoHome() bool { return w.has("ways") && w.ways("list") }
 
 // homeFolder opens a session in a folder of the user's home, and lists the sessions after a turn.

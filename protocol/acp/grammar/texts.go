@@ -27,7 +27,11 @@ func (w *writer) text() string {
 	if w.plain() {
 		return fmt.Sprintf("Number %d.", w.n)
 	}
-	out := []string{fmt.Sprintf("Nr%d", w.n)}
+	start := "" // of a heading or a list
+	if w.one(20) {
+		start = pick(w.r, []string{"# ", "- ", "> "})
+	}
+	out := []string{start + fmt.Sprintf("Nr%d", w.n)}
 	for range 1 + w.r.IntN(most) {
 		out = append(out, pick(w.r, sweep.Words))
 	}
