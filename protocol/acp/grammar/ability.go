@@ -38,6 +38,8 @@ type Ability struct {
 	// agent sends for a text of four pieces.
 	Streams bool
 	Pieces  int
+	// Demands says that the agent opens no session without a login.
+	Demands bool
 	// Login is the id of the login method that the editor used; "" without a login.
 	Login string
 	// Together says that one session can work while another session waits for the model.

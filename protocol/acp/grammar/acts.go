@@ -72,6 +72,7 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 			return w.at.runs() && !w.out["requests"] && slices.Contains(w.Tools["run_shell"].Requests, "terminal/create")
 		},
 		"login":    func(w *writer) bool { return w.Login != "" },
+		"demands":  func(w *writer) bool { return w.Demands },
 		"modes":    func(w *writer) bool { return w.Mode != "" && !w.V2 },
 		"no-modes": func(w *writer) bool { return w.Mode == "" && !w.V2 },
 		"options":  func(w *writer) bool { return len(w.Options) > 0 || w.modeID != "" },

@@ -52,8 +52,10 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	if p.Tools != nil {
 		tools = slices.Sorted(maps.Keys(p.Tools))
 	}
-	offer := newProbe("A version that no agent speaks.")
+	offer := newProbe("A version that no agent speaks, and a session without a login.")
 	offer.Add("initialize version=%s", strconv.Itoa(newerVersion))
+	offer.Add(`request session/new '{"cwd": "$WORK", "mcpServers": []}' as N`)
+	offer.Add("await response N")
 	out := map[string]sweep.Archive{versionProbe: offer.archive()}
 	for _, name := range []string{"text", "together"} {
 		text, _ := probes.ReadFile("probes/" + name + ".txtar") // it is embedded
@@ -155,7 +157,7 @@ const (
 	commandProbe = "command-"
 )
 
-// versionProbe is the name of the probe that offers a version that no agent speaks.
+// versionProbe is the name of the probe that offers a version that no agent speaks, and then opens a session.
 const versionProbe = "offer"
 
 // mostCommands is how many of the agent's commands calibration tries.

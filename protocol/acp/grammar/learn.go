@@ -23,6 +23,14 @@ func fallsBack(t *transcript.Transcript) bool {
 	})
 }
 
+// demandsLogin reports whether the agent answered a request with -32000 because nobody had logged in.
+func demandsLogin(t *transcript.Transcript) bool {
+	return lists.Any(t.All(), func(e transcript.Entry) bool {
+		code, _ := e.JSON().Path("error.code").Int()
+		return e.Source == transcript.Agent && e.Kind == transcript.Response && code == -32000
+	})
+}
+
 // learnsCommand adds a command to Commands if the agent carried it out without the model, and another session went on.
 func (a *Ability) learnsCommand(name string, turns []*asked) {
 	requests := func(p *asked, text string) bool {
@@ -46,7 +54,7 @@ func Learn(seen map[string]*transcript.Transcript) *Ability {
 	a := &Ability{Able: map[string]bool{}, Tools: map[string]Tool{}, Blocks: map[string]string{}, Busy: "unknown"}
 	for _, name := range slices.Sorted(maps.Keys(seen)) {
 		if name == versionProbe {
-			a.Falls = fallsBack(seen[name])
+			a.Falls, a.Demands = fallsBack(seen[name]), demandsLogin(seen[name])
 			continue
 		}
 		var began time.Duration

@@ -121,7 +121,7 @@ var states = []state{
 		}
 		return []reply{{tool("ask_user", ask)}, w.last()}
 	}, atRequest("elicitation/create"), false},
-	{1, "page open", opensPages, nil, func(w *writer, t *turn) []reply {
+	{2, "page open", opensPages, nil, func(w *writer, t *turn) []reply {
 		page := "https://example.com/" + w.name("page")
 		return []reply{{tool("ask_user", object{"question": w.text(), "url": page})}, w.last()}
 	}, atRequest("elicitation/create"), false},
