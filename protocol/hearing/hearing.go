@@ -392,8 +392,8 @@ func (t *Turn) JudgeCut(tell func(what Fault, request int, format string, args .
 	}
 }
 
-// JudgeFailed is like Judge, but for a turn that ended with an error. Only the text of replies with tool calls must have
-// come, if the agent went on after them.
+// JudgeFailed is like Judge, but for a turn that ended with an error. Only the text of replies with tool calls must
+// have come, if the agent went on after them.
 func (t *Turn) JudgeFailed(tell func(what Fault, request int, format string, args ...any)) {
 	for _, x := range t.owed() {
 		text := x.text.String()

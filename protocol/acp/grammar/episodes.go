@@ -24,9 +24,7 @@ func episodes() []episode {
 		{3, "asked twice", func(w *writer) bool { return w.has("permissions") && len(w.askers()) > 0 }, (*writer).twice},
 		{1, "rejected twice", func(w *writer) bool { return w.has("permissions") && len(w.rejectable()) > 0 },
 			(*writer).rejectedTwice},
-		{1, "asked at once", func(w *writer) bool {
-			return w.has("permissions") && w.has("several") && w.Together && len(w.rewriters()) > 0
-		}, (*writer).askedAtOnce},
+		{1, "asked at once", (*writer).asksAtOnce, (*writer).askedAtOnce},
 		{1, "answered late", func(w *writer) bool {
 			return w.has("permissions") && w.has("stops") && len(w.rewriters()) > 0
 		}, (*writer).answeredLate},
@@ -34,16 +32,13 @@ func episodes() []episode {
 		{2, "at once", func(w *writer) bool { return w.has("several") && len(w.convos) < most }, (*writer).atOnce},
 		{1, "many turns", (*writer).canReopen, (*writer).manyTurns},
 		{1, "many sessions", func(w *writer) bool { return w.has("several") }, (*writer).manySessions},
-		{1, "servers apart", func(w *writer) bool {
-			return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
-				len(w.convos) <= most-2
-		}, (*writer).serversApart},
+		{1, "servers apart", (*writer).canSplitServers, (*writer).serversApart},
 		{1, "server again", (*writer).canSingAgain, (*writer).serverAgain},
 		{1, "without servers", (*writer).canLackServers, (*writer).withoutServers},
 		{1, "much work", func(w *writer) bool { return w.has("tools") && w.works("read_file") }, (*writer).muchWork},
-		{1, "plan emptied", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).emptiesPlan},
-		{1, "plan advanced", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).advancesPlan},
-		{1, "plan shortened", func(w *writer) bool { return w.has("tools") && w.works("plan") }, (*writer).shortensPlan},
+		{1, "plan emptied", (*writer).plans, (*writer).emptiesPlan},
+		{1, "plan advanced", (*writer).plans, (*writer).advancesPlan},
+		{1, "plan shortened", (*writer).plans, (*writer).shortensPlan},
 		{1, "same plan", (*writer).plansTwice, (*writer).samePlan},
 		{1, "edits in one", (*writer).edits, (*writer).editsInOne},
 		{1, "user's edit", func(w *writer) bool { return w.edits() && w.works("read_file") }, (*writer).usersEdit},

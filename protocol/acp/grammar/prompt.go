@@ -133,11 +133,12 @@ var blocks = []struct {
 	{1, "embedded bytes", "promptCapabilities.embeddedContext", func(w *writer) object {
 		bytes := object{"uri": "file:///elsewhere/" + w.name("doc") + ".bin",
 			"blob": base64.StdEncoding.EncodeToString([]byte(w.text()))}
-		switch kind := pick(w.r, []string{"application/octet-stream", "application/octet-stream", "text/plain", "image/png", ""}); kind {
-		case "image/png":
+		binary := "application/octet-stream"
+		kind := pick(w.r, []string{binary, binary, "text/plain", "image/png", ""})
+		if kind == "image/png" {
 			bytes["blob"] = dots()["png"]
-			fallthrough
-		case "application/octet-stream", "text/plain":
+		}
+		if kind != "" {
 			bytes["mimeType"] = kind
 		}
 		return object{"type": "resource", "resource": bytes}

@@ -179,6 +179,10 @@ func (w *writer) rewriters() []string {
 	})
 }
 
+func (w *writer) asksAtOnce() bool {
+	return w.has("permissions") && w.has("several") && w.Together && len(w.rewriters()) > 0
+}
+
 // askedAtOnce makes the agent ask in one session while its question in another session is open. The agent must ask
 // both questions, and each answer must count only for its own question. The agent may delay the second question until
 // the first is answered.

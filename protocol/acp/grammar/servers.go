@@ -23,6 +23,11 @@ func (w *writer) serversApart() {
 	w.sings(stays)
 }
 
+func (w *writer) canSplitServers() bool {
+	return w.has("several") && w.ways("close") && w.asked["mcp"] == "" && w.served() && w.works("mcp") &&
+		len(w.convos) <= most-2
+}
+
 func (w *writer) canLackServers() bool {
 	return w.has("several") && w.asked["mcp"] == "" && w.served() && w.works("mcp") && len(w.convos) < most
 }

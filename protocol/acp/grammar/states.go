@@ -128,7 +128,8 @@ var states = []state{
 }
 
 // choices has lists of answers between which the model lets the user choose.
-var choices = [][]string{{"ja"}, {"rot", "grün, dunkel", "🙂"}, {"1", "2", "3", "4", "5", "6", "7", "8"}, {"yes", "Yes, always"}}
+var choices = [][]string{{"ja"}, {"yes", "Yes, always"}, {"rot", "grün, dunkel", "🙂"},
+	{"1", "2", "3", "4", "5", "6", "7", "8"}}
 
 // opensPages reports whether the agent asks the user, and the editor shows pages.
 func opensPages(w *writer, c *convo) bool { return !w.out["pages"] && asksUser(w, c) }

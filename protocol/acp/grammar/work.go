@@ -36,6 +36,9 @@ func (w *writer) muchWork() {
 	}
 }
 
+// plans reports whether the model can make plans.
+func (w *writer) plans() bool { return w.has("tools") && w.works("plan") }
+
 // emptiesPlan writes a turn in which the model makes a plan with one finished step, and then empties the plan. The
 // agent must report the empty plan.
 func (w *writer) emptiesPlan() {
@@ -86,7 +89,7 @@ func (w *writer) shortensPlan() {
 }
 
 func (w *writer) plansTwice() bool {
-	return w.has("tools") && w.has("several") && w.works("plan") && len(w.convos) < most
+	return w.plans() && w.has("several") && len(w.convos) < most
 }
 
 // samePlan writes a turn in each of two sessions, in which the model makes the same plan. The agent must report the

@@ -54,10 +54,10 @@ func configComplete(w *watch) {
 	partialLists(w)
 }
 
-// partialLists checks that no list of options is a part of the whole list. A missing option may be gone for good: then a
-// config_option_update is partial-update, unless the model or the mode changed with it, or an option was added. The
-// option is not gone if a later list has it again with its old value, and the same values of the other options: then the
-// point is update-dropped-option or response-dropped-option.
+// partialLists checks that no list of options is a part of the whole list. A missing option may be gone for good: then
+// a config_option_update is partial-update, unless the model or the mode changed with it, or an option was added. The
+// option is not gone if a later list has it again with its old value, and the same values of the other options. Then
+// the point is update-dropped-option or response-dropped-option.
 func partialLists(w *watch) {
 	type partial struct {
 		conn, seq int

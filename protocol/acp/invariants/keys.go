@@ -95,8 +95,8 @@ func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	}
 }
 
-// valuePoint returns the point that an unknown value breaks. A connection on which a side advertised an unknown capability
-// may have values of a newer version of the protocol.
+// valuePoint returns the point that an unknown value breaks. A connection on which a side advertised an unknown
+// capability may have values of a newer version of the protocol.
 func valuePoint(ev *event, p schema.Problem) string {
 	switch {
 	case ev.conn.novel:

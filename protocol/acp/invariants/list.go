@@ -10,13 +10,16 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
+// chain is a list of sessions that the client reads page by page. sessions and cursors have the Seq of the page that
+// named each.
+type chain struct {
+	sessions, cursors map[string]int
+	changed           bool // the client deleted a session since the first page
+	size, before      int  // sizes of the last page and of the page before it
+}
+
 // listSane checks the contents of session lists. SHAPE checks their shape.
 func listSane(w *watch) {
-	type chain struct {
-		sessions, cursors map[string]int
-		changed           bool // the client deleted a session since the first page
-		size, before      int  // sizes of the last page and of the page before it
-	}
 	chains := map[*conn]*chain{}
 	if !w.version.states {
 		listRenews(w)
@@ -37,42 +40,54 @@ func listSane(w *watch) {
 			ch = &chain{sessions: map[string]int{}, cursors: map[string]int{}}
 			chains[ev.conn] = ch
 		}
-		for item := range ev.result.Get("sessions").Items() {
-			id, cwd := item.Get("sessionId").Str(), item.Get("cwd").Str()
-			at := ch.sessions[id]
-			w.judge("duplicate", at > 0, ev, id, []int{at}, "The list names session %q twice.", id)
-			rules.Remember(ch.sessions, rememberedRequests, id, ev.Seq)
-			if r.cwd != "" {
-				w.judge("filter", !sameDir(cwd, r.cwd), ev, id, []int{ev.Ref},
-					"The client asked for sessions in %q, but the list has one in %q.", r.cwd, cwd)
-			}
-			if when := item.Get("updatedAt"); isSet(when) {
-				w.judge("updated-at", !isTime(when), ev, "", nil,
-					"The updatedAt of a session is %s, but should be an ISO 8601 time.", clip(string(when.Raw())))
-			}
-		}
-		_, named := ch.cursors[r.cursor]
-		list := ev.result.Get("sessions")
-		empty := list.Kind() == wire.Array && list.Len() == 0
-		full := ch.size > 0 && ch.size == ch.before && w.state.running() == 1
-		w.judge(pick(full, "after-last", "empty-page"), empty && named && r.cwd == "" && !ch.changed, ev, "",
-			[]int{ch.cursors[r.cursor]}, "The agent returned the cursor %q, but its page has no sessions.", r.cursor)
-		ch.size, ch.before = list.Len(), ch.size
-		w.judge("filtered-page", empty && r.cwd != "" && ev.result.Get("nextCursor").Kind() == wire.String && !ch.changed,
-			ev, "", []int{ev.Ref}, "The page for %q has no sessions, but a cursor to more: an editor that shows a page "+
-				"shows nothing.", r.cwd)
-		w.Saw("cursor")
-		if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
-			text := next.Str()
-			if text == "" {
-				w.find("cursor", ev, text, nil, "The page has an empty nextCursor; a last page has none.")
-			} else if at := ch.cursors[text]; at > 0 {
-				w.find("cursor", ev, text, []int{at},
-					"One list returned the cursor %q twice, so its pages never end.", text)
-			}
-			rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
-		}
+		w.judgeSessions(ev, ch)
+		w.judgePage(ev, ch)
 	}, answered(listSessions))
+}
+
+// judgeSessions judges the sessions of a page.
+func (w *watch) judgeSessions(ev *event, ch *chain) {
+	r := ev.request
+	for item := range ev.result.Get("sessions").Items() {
+		id, cwd := item.Get("sessionId").Str(), item.Get("cwd").Str()
+		at := ch.sessions[id]
+		w.judge("duplicate", at > 0, ev, id, []int{at}, "The list names session %q twice.", id)
+		rules.Remember(ch.sessions, rememberedRequests, id, ev.Seq)
+		if r.cwd != "" {
+			w.judge("filter", !sameDir(cwd, r.cwd), ev, id, []int{ev.Ref},
+				"The client asked for sessions in %q, but the list has one in %q.", r.cwd, cwd)
+		}
+		if when := item.Get("updatedAt"); isSet(when) {
+			w.judge("updated-at", !isTime(when), ev, "", nil,
+				"The updatedAt of a session is %s, but should be an ISO 8601 time.", clip(string(when.Raw())))
+		}
+	}
+}
+
+// judgePage judges the size of a page and its cursor.
+func (w *watch) judgePage(ev *event, ch *chain) {
+	r := ev.request
+	_, named := ch.cursors[r.cursor]
+	list := ev.result.Get("sessions")
+	empty := list.Kind() == wire.Array && list.Len() == 0
+	full := ch.size > 0 && ch.size == ch.before && w.state.running() == 1
+	w.judge(pick(full, "after-last", "empty-page"), empty && named && r.cwd == "" && !ch.changed, ev, "",
+		[]int{ch.cursors[r.cursor]}, "The agent returned the cursor %q, but its page has no sessions.", r.cursor)
+	ch.size, ch.before = list.Len(), ch.size
+	w.judge("filtered-page", empty && r.cwd != "" && ev.result.Get("nextCursor").Kind() == wire.String && !ch.changed,
+		ev, "", []int{ev.Ref}, "The page for %q has no sessions, but a cursor to more: an editor that shows a page "+
+			"shows nothing.", r.cwd)
+	w.Saw("cursor")
+	if next := ev.result.Get("nextCursor"); next.Kind() == wire.String {
+		text := next.Str()
+		if text == "" {
+			w.find("cursor", ev, text, nil, "The page has an empty nextCursor; a last page has none.")
+		} else if at := ch.cursors[text]; at > 0 {
+			w.find("cursor", ev, text, []int{at},
+				"One list returned the cursor %q twice, so its pages never end.", text)
+		}
+		rules.Remember(ch.cursors, rememberedRequests, text, ev.Seq)
+	}
 }
 
 // running returns the number of connections whose agent has not exited.

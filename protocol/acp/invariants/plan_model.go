@@ -18,20 +18,8 @@ import (
 func planTold(w *watch) (knows func(*turn) bool) {
 	turns := map[*turn]*planned{}
 	w.On(func(ev *event) {
-		t := w.state.turnOf(ev)
-		if t == nil || t.session.id != ev.Session {
-			return
-		}
-		switch p := turns[t]; {
-		case ev.Kind == transcript.ModelRequest && p != nil && ev.converses():
-			p.resultSeen = true
-		case ev.Kind == transcript.ModelAnswer:
-			switch plans := plansIn(ev.body.Get("steps")); {
-			case len(plans) > 1:
-				delete(turns, t)
-			case len(plans) == 1 && len(plans[0]) > 0:
-				rules.Remember(turns, rememberedRequests, t, &planned{seq: ev.Seq, steps: plans[0], former: p.all()})
-			}
+		if t := w.state.turnOf(ev); t != nil && t.session.id == ev.Session {
+			planOf(turns, t, ev)
 		}
 	}, modelEvent)
 	w.inTurn(func(ev *event, t *turn) {
@@ -56,6 +44,21 @@ func planTold(w *watch) (knows func(*turn) bool) {
 		}
 	})
 	return func(t *turn) bool { return turns[t] != nil }
+}
+
+// planOf stores the plan that the model writes in a turn, and that it got the result.
+func planOf(turns map[*turn]*planned, t *turn, ev *event) {
+	switch p := turns[t]; {
+	case ev.Kind == transcript.ModelRequest && p != nil && ev.converses():
+		p.resultSeen = true
+	case ev.Kind == transcript.ModelAnswer:
+		switch plans := plansIn(ev.body.Get("steps")); {
+		case len(plans) > 1:
+			delete(turns, t)
+		case len(plans) == 1 && len(plans[0]) > 0:
+			rules.Remember(turns, rememberedRequests, t, &planned{seq: ev.Seq, steps: plans[0], former: p.all()})
+		}
+	}
 }
 
 // compare judges the agent's last plan at the end of a turn. If it has none of the model's steps, the agent may word
@@ -128,8 +131,8 @@ func plansIn(steps wire.Value) (plans [][]planStep) {
 	return plans
 }
 
-// keeps reports whether the plan that the agent sent has an unfinished step that the model's last plan lacks. A step may
-// be the beginning of another.
+// keeps reports whether the plan that the agent sent has an unfinished step that the model's last plan lacks. A step
+// may be the beginning of another.
 func (p *planned) keeps(former planStep) bool {
 	step := bare(former.Step)
 	return !slices.ContainsFunc(p.steps, func(s planStep) bool {

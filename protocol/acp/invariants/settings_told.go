@@ -17,56 +17,68 @@ type choice struct {
 	seq         int
 }
 
+// choices has the latest choice for each session.
+type choices struct {
+	*watch
+	of map[*session]choice
+}
+
 // settingsApart checks that the mode and the level of thought that the user chooses for one session are not told in
 // another that is idle. Other options, such as the model of a local server, may hold for all sessions.
 func settingsApart(w *watch) {
-	chosen := map[*session]choice{}
+	c := choices{w, map[*session]choice{}}
+	w.On(c.chose, asked(setMode), asked(setOption))
 	w.On(func(ev *event) {
-		c := choice{"mode", ev.params.Get("modeId").Str(), ev.At, ev.Seq}
-		if ev.topic == asked(setOption) && ev.session != nil {
-			c.what, c.value = "", ev.params.Get("value").Str()
-			if o := findOption(ev.session.options, ev.params.Get("configId").Str()); o != nil && o.selects {
-				c.what = o.category
-			}
-		}
-		if ev.session != nil {
-			rules.Remember(chosen, rememberedSessions, ev.session, c)
-		}
-	}, asked(setMode), asked(setOption))
-	w.On(func(ev *event) {
-		if c, known := chosen[ev.session]; known {
-			c.at = ev.At
-			chosen[ev.session] = c
+		if x, known := c.of[ev.session]; known {
+			x.at = ev.At
+			c.of[ev.session] = x
 		}
 	}, answered(setMode), answered(setOption))
-	told := func(ev *event, what, before, now string) {
-		if own, known := chosen[ev.session]; before == "" || before == now || known && ev.At-own.at < toldAtOnce {
-			return
-		}
-		var from *session
-		for of, c := range chosen {
-			if of.conn == ev.conn && of != ev.session && c.what == what && c.value == now && ev.At-c.at < toldAtOnce &&
-				ev.session.quietSince(c.seq) && (from == nil || c.seq < chosen[from].seq) {
-				from = of
-			}
-		}
-		w.judge("broadcast", from != nil, ev, what, []int{chosen[from].seq},
-			"The user chose the %s %q in session %s alone, but the agent told it in another session too.", what, now,
-			from.name())
-	}
 	w.inSession(func(ev *event, s *session) {
 		if s.modes != nil {
-			told(ev, "mode", s.modes.current, ev.update.Get("currentModeId").Str())
+			c.told(ev, "mode", s.modes.current, ev.update.Get("currentModeId").Str())
 		}
 	}, modeUpdate)
 	w.inSession(func(ev *event, s *session) {
 		for _, o := range ev.options {
 			before := findOption(s.options, o.id)
 			if before != nil && slices.Contains([]string{"mode", "thought_level"}, o.category) {
-				told(ev, o.category, before.current, o.current)
+				c.told(ev, o.category, before.current, o.current)
 			}
 		}
 	}, optionsUpdate)
+}
+
+// chose stores what the user chooses for a session.
+func (c choices) chose(ev *event) {
+	if ev.session == nil {
+		return
+	}
+	x := choice{"mode", ev.params.Get("modeId").Str(), ev.At, ev.Seq}
+	if ev.topic == asked(setOption) {
+		x.what, x.value = "", ev.params.Get("value").Str()
+		if o := findOption(ev.session.options, ev.params.Get("configId").Str()); o != nil && o.selects {
+			x.what = o.category
+		}
+	}
+	rules.Remember(c.of, rememberedSessions, ev.session, x)
+}
+
+// told judges an update that gives a mode or level of thought a new value.
+func (c choices) told(ev *event, what, before, now string) {
+	if own, known := c.of[ev.session]; before == "" || before == now || known && ev.At-own.at < toldAtOnce {
+		return
+	}
+	var from *session
+	for of, x := range c.of {
+		if of.conn == ev.conn && of != ev.session && x.what == what && x.value == now && ev.At-x.at < toldAtOnce &&
+			ev.session.quietSince(x.seq) && (from == nil || x.seq < c.of[from].seq) {
+			from = of
+		}
+	}
+	c.judge("broadcast", from != nil, ev, what, []int{c.of[from].seq},
+		"The user chose the %s %q in session %s alone, but the agent told it in another session too.", what, now,
+		from.name())
 }
 
 // quietSince reports whether, since the entry with the given Seq, the session was set up and idle.
