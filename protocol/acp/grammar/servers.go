@@ -66,9 +66,7 @@ func (w *writer) endsConnecting() {
 // sings writes a turn in which the model calls the session's MCP server.
 func (w *writer) sings(c *convo) {
 	text := w.name("lied")
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{w.song(text)}, w.last()))
-	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
+	w.turn(c, reply{w.song(text)}, w.last())
 	w.check("SESSION-012", "reaches-its-server")
 	w.Add("canary called text=%s", text)
 	w.check("", "goes-on")
@@ -87,14 +85,10 @@ func (w *writer) serverAgain() {
 		c = w.newConvo()
 	}
 	text := pick(w.r, []string{"wrong", "fail", "silent", "picture", "files", "steps", "crash"})
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{w.song(text)}, w.last()))
-	w.ends(&turn{convo: c})
+	w.turn(c, reply{w.song(text)}, w.last())
 	w.covered("server again", text)
 	if text == "crash" { // an agent need not start the server again
-		w.prompt(c, w.name("P"))
-		w.Turns = append(w.Turns, turnOf(reply{w.song(w.name("lied"))}, w.last()))
-		w.ends(&turn{convo: c})
+		w.turn(c, reply{w.song(w.name("lied"))}, w.last())
 		w.hung = true
 		return
 	}

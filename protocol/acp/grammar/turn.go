@@ -71,6 +71,13 @@ func (w *writer) workAsBefore(c *convo) {
 // rejects reports whether the user has rejected the call's tool for always.
 func (w *writer) rejects(k call) bool { return strings.HasPrefix(w.asked[k.tool], "reject") }
 
+// turn writes a turn with the given replies that ends by itself, also with an error.
+func (w *writer) turn(c *convo, replies ...reply) {
+	w.prompt(c, w.name("P"))
+	w.Turns = append(w.Turns, turnOf(replies...))
+	w.ends(&turn{convo: c})
+}
+
 // ends writes an await for the end of a turn.
 func (w *writer) ends(t *turn) { w.Add("await turn any|error %s session=%s", w.soon(), t.name) }
 

@@ -22,9 +22,7 @@ func (w *writer) muchWork() {
 			k, _ := w.callLike("read_file", func(s shape) bool { return s.Name == "read" })
 			replies = append(replies, reply{k.step})
 		}
-		w.prompt(c, w.name("P"))
-		w.Turns = append(w.Turns, turnOf(append(replies, w.last())...))
-		w.ends(&turn{convo: c})
+		w.turn(c, append(replies, w.last())...)
 	}
 	w.covered("turn", "much work")
 	w.check("PROMPT-005", "starts-anew")
@@ -45,10 +43,8 @@ func (w *writer) emptiesPlan() {
 	c := w.inFirstMode()
 	step := w.name("schritt")
 	done := []any{object{"step": step, "status": "completed"}}
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{tool("plan", object{"steps": done})},
-		reply{tool("plan", object{"steps": []any{}})}, w.last()))
-	w.ends(&turn{convo: c})
+	w.turn(c, reply{tool("plan", object{"steps": done})},
+		reply{tool("plan", object{"steps": []any{}})}, w.last())
 	w.covered("call", "plan emptied")
 	w.Add("needs saw plan raw~%s session=%s", step, c.name)
 	w.check("PLAN-005", "empties-the-plan")
@@ -66,9 +62,7 @@ func (w *writer) advancesPlan() {
 		steps := []any{object{"step": step, "status": status}, object{"step": "danach", "status": "pending"}}
 		replies = append(replies, reply{tool("plan", object{"steps": steps})})
 	}
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(append(replies, w.last())...))
-	w.ends(&turn{convo: c})
+	w.turn(c, append(replies, w.last())...)
 	w.covered("call", "plan advanced")
 	w.Add("needs saw plan raw~%s session=%s", step, c.name)
 	w.check("PLAN-005", "advances-the-plan")
@@ -81,10 +75,8 @@ func (w *writer) shortensPlan() {
 	c := w.inFirstMode()
 	step := func(name string) any { return object{"step": name, "status": "pending"} }
 	first, kept, dropped := step(w.name("schritt")), step(w.name("schritt")), step(w.name("schritt"))
-	w.prompt(c, w.name("P"))
-	w.Turns = append(w.Turns, turnOf(reply{tool("plan", object{"steps": []any{first, dropped, kept}})},
-		reply{tool("plan", object{"steps": []any{first, kept}})}, w.last()))
-	w.ends(&turn{convo: c})
+	w.turn(c, reply{tool("plan", object{"steps": []any{first, dropped, kept}})},
+		reply{tool("plan", object{"steps": []any{first, kept}})}, w.last())
 	w.covered("call", "plan shortened")
 }
 
@@ -99,9 +91,7 @@ func (w *writer) samePlan() {
 	step := w.name("schritt")
 	plan := tool("plan", object{"steps": []any{object{"step": step, "status": "pending"}}})
 	for _, c := range []*convo{a, w.newConvo()} {
-		w.prompt(c, w.name("P"))
-		w.Turns = append(w.Turns, turnOf(reply{plan}, w.last()))
-		w.ends(&turn{convo: c})
+		w.turn(c, reply{plan}, w.last())
 		if c == a {
 			w.Add("needs saw plan raw~%s session=%s", step, c.name)
 			continue
@@ -241,9 +231,7 @@ func (w *writer) shellsApart() {
 		commands, told = []string{"cd $WORK/" + mark, "echo $$PWD"}, "/"+mark
 	}
 	for i, c := range []*convo{first, second} {
-		w.prompt(c, w.name("P"))
-		w.Turns = append(w.Turns, turnOf(reply{tool("run_shell", object{"command": commands[i]})}, w.last()))
-		w.ends(&turn{convo: c})
+		w.turn(c, reply{tool("run_shell", object{"command": commands[i]})}, w.last())
 	}
 	w.covered("several", "shells apart")
 	w.check("SESSION-020", "has-its-own-shell")
