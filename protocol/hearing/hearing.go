@@ -280,11 +280,11 @@ func (t *Turn) joined(owed []*reply) string {
 // RunTogether returns the part of said around the first white space between two words that is not in shown. Other words
 // may be before and after those of said. The result is "" if shown has the words with their white space, or lacks them.
 func RunTogether(said, shown string) (at string) {
-	words, all := Bare(said), Bare(shown)
-	if words == "" || strings.Contains(shown, said) {
+	if strings.Contains(shown, said) {
 		return ""
 	}
-	for from := 0; ; from += len(words) {
+	words, all := Bare(said), Bare(shown)
+	for from := 0; words != ""; from += len(words) {
 		i := strings.Index(all[from:], words)
 		if i < 0 {
 			return at
@@ -294,6 +294,7 @@ func RunTogether(said, shown string) (at string) {
 			return ""
 		}
 	}
+	return ""
 }
 
 // spread returns the part of a text that Bare returns as the bytes from one offset to another.

@@ -71,11 +71,13 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"kills": func(w *writer) bool {
 			return w.at.runs() && !w.out["requests"] && slices.Contains(w.Tools["run_shell"].Requests, "terminal/create")
 		},
-		"login":    func(w *writer) bool { return w.Login != "" },
-		"demands":  func(w *writer) bool { return w.Demands },
-		"modes":    func(w *writer) bool { return w.Mode != "" && !w.V2 },
-		"no-modes": func(w *writer) bool { return w.Mode == "" && !w.V2 },
-		"options":  func(w *writer) bool { return len(w.Options) > 0 || w.modeID != "" },
+		"login": func(w *writer) bool { return w.Login != "" },
+		// ends-process: the process may end between two turns.
+		"ends-process": func(w *writer) bool { return w.has("process") && w.stops == 0 },
+		"demands":      func(w *writer) bool { return w.Demands },
+		"modes":        func(w *writer) bool { return w.Mode != "" && !w.V2 },
+		"no-modes":     func(w *writer) bool { return w.Mode == "" && !w.V2 },
+		"options":      func(w *writer) bool { return len(w.Options) > 0 || w.modeID != "" },
 	}
 	t.Parts = map[string]func(*writer, *script.Line){
 		"check": func(w *writer, l *script.Line) {
@@ -187,7 +189,7 @@ func (w *writer) cancelsEach() {
 func (w *writer) leavesElsewhere(how string) {
 	c := pick(w.r, w.idlers())
 	w.Add("session %s %s wait=no as %s", how, c.name, w.at.owes(w.name("C")))
-	c.gone, c.solid = true, c.solid && how == "close"
+	c.gone, c.solid = true, false // a load could cross the unanswered close
 }
 
 // idlers returns the open sessions in which no turn runs. returning returns the closed sessions that can be loaded or

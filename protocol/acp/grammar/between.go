@@ -152,7 +152,7 @@ func (w *writer) command() {
 	}
 	said := "/" + name
 	if w.one(3) { // as an editor completes it
-		said += " "
+		said, requirement = said+" ", "" // the protocol does not say so
 		w.covered("command", "with a blank behind it")
 	}
 	w.check(requirement, "runs-the-command")

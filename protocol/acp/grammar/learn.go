@@ -23,12 +23,18 @@ func fallsBack(t *transcript.Transcript) bool {
 	})
 }
 
-// demandsLogin reports whether the agent answered a request with -32000 because nobody had logged in.
-func demandsLogin(t *transcript.Transcript) bool {
-	return lists.Any(t.All(), func(e transcript.Entry) bool {
+// demandsLogin reports whether the agent, which offers logins, opened no session because nobody had logged in.
+func demandsLogin(t *transcript.Transcript) (demands bool) {
+	offers := false
+	for e := range t.All() {
+		if e.Source != transcript.Agent || e.Kind != transcript.Response {
+			continue
+		}
+		offers = offers || e.JSON().Path("result.authMethods").Len() > 0
 		code, _ := e.JSON().Path("error.code").Int()
-		return e.Source == transcript.Agent && e.Kind == transcript.Response && code == -32000
-	})
+		demands = demands || offers && e.Method == "session/new" && code == -32000
+	}
+	return demands
 }
 
 // learnsCommand adds a command to Commands if the agent carried it out without the model, and another session went on.

@@ -81,7 +81,7 @@ var blocks = []struct {
 		return object{"type": "resource_link", "uri": "file://$WORK/" + path, "name": path}
 	}},
 	{2, "link to what is no short text", "", func(w *writer) object {
-		name, kind := w.name("anhang"), pick(w.r, []string{"png", "bin", "txt", "log", "md"})
+		name, kind := w.name("anhang"), pick(w.r, []string{"png", "bin", "txt", "log"})
 		switch path := name + "." + kind; kind {
 		case "png":
 			w.file(path+".base64", dots()[kind])
@@ -91,7 +91,7 @@ var blocks = []struct {
 			w.file(path, longText(18_000))
 		case "log":
 			w.file(path, "")
-		} // the rest leads to no file
+		}
 		return object{"type": "resource_link", "uri": "file://$WORK/" + name + "." + kind, "name": name + "." + kind}
 	}},
 	{2, "link elsewhere", "", func(w *writer) object {

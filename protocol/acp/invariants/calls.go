@@ -92,7 +92,8 @@ type calling struct {
 	rejected     int              // Seq of the user's latest answer that rejects a call
 	over         int              // Seq of the latest model request with the result of a rejected call
 	file, output found
-	pieces       []found // successive texts in the content of the call
+	pieces       []found // successive texts in the content of a call
+	told         string  // id of that call
 	strayed      stray
 }
 
@@ -301,6 +302,9 @@ func (x *calling) tells(ev *event) {
 	for item := range ev.update.Get("content").Items() {
 		text.WriteString(item.Path("content.text").Str())
 	}
+	if id := ev.update.Get("toolCallId"); !id.Is(x.told) {
+		x.told, x.pieces = id.Str(), nil
+	}
 	if piece := hearing.Loose(text.String()); len(x.called) > 0 && piece != "" && piece != x.latest() {
 		x.pieces = append(x.pieces, found{ev.Seq, piece, len(ev.Redacted) > 0})
 	}
@@ -317,7 +321,7 @@ func (x *calling) latest() string {
 // content. Updates count as pieces if in the model's result each begins where the one before ends. The agent may put
 // each into a code block.
 func (c *callWatch) whole(ev *event, x *calling, results string) {
-	const least, most = 16, 64 // bytes of the end and of the beginning; shorter ones may follow each other by chance
+	const most = 64 // bytes of the end and of the beginning; an end that is shorter may be a title or a command
 	inPieces := len(x.pieces) > 1
 	for i, p := range x.pieces {
 		if p.secret {
@@ -327,8 +331,8 @@ func (c *callWatch) whole(ev *event, x *calling, results string) {
 			end := strings.Trim(x.pieces[i-1].text, "`")
 			start := strings.Trim(p.text, "`")
 			joined := end[max(0, len(end)-most):] + start[:min(len(start), most)]
-			inPieces = inPieces && len(end) >= least && start != "" && !strings.Contains(p.text, end) &&
-				strings.Contains(results, joined)
+			inPieces = inPieces && len(end) >= most && start != "" && !strings.Contains(p.text, end) &&
+				strings.Count(results, joined) == 1
 		}
 	}
 	if len(x.pieces) < 2 {

@@ -116,7 +116,9 @@ func (w *watch) silentCancel(r *request, gone absence) {
 func queueing(w *watch) func(*conn) bool {
 	seen := map[*conn]bool{}
 	w.inTurn(func(ev *event, t *turn) {
-		seen[ev.conn] = seen[ev.conn] || t.amid && ev.stop == "end_turn"
+		first := t.session.last
+		own := first != nil && first.ended > t.started && w.state.models.asked[t.session.id] > first.ended
+		seen[ev.conn] = seen[ev.conn] || t.amid && ev.stop == "end_turn" && own
 	}, answered(prompt))
 	return func(c *conn) bool { return seen[c] || w.Config().Busy == "queue" }
 }

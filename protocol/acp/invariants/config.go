@@ -60,11 +60,12 @@ func configComplete(w *watch) {
 // the point is update-dropped-option or response-dropped-option.
 func partialLists(w *watch) {
 	type partial struct {
-		conn, seq int
-		point     string // of the later list that has the lost option again
-		lost      option
-		list      []option
-		excused   bool // the model or the mode changed with the list, or an option was added
+		conn, seq    int
+		at           time.Duration
+		point        string // of the later list that has the lost option again
+		lost         option
+		before, list []option
+		excused      bool // the model or the mode changed with the list, or an option was added
 	}
 	suspects := map[*session]partial{}
 	gone := func(s *session, p partial) {
@@ -85,7 +86,9 @@ func partialLists(w *watch) {
 		if p, ok := suspects[ev.session]; ok {
 			delete(suspects, ev.session)
 			back := findOption(ev.options, p.lost.id)
-			if back != nil && back.current == p.lost.current && sameValues(p.list, ev.options, set) {
+			free := pick(sameValue(p.before, p.list, set), set, "") // the lost option may depend on the value of a changed one
+			if back != nil && back.current == p.lost.current && ev.At-p.at < backWithin &&
+				sameValues(p.list, ev.options, free) {
 				w.Report(p.point, p.conn, ev.Session, "", []int{p.seq, ev.Seq}, "A list of config options lacks %q. The list "+
 					"before it and the one after it have that option; each list must have all options.", p.lost.id)
 			} else {
@@ -94,8 +97,9 @@ func partialLists(w *watch) {
 		}
 		told, without := lostOption(ev.session.options, ev.options), missing(ev.session.options, ev.options)
 		if without.id != "" && without.id != set && (update || set != "" && told.id == "") {
-			rules.Remember(suspects, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq,
-				pick(update, "update-dropped-option", "response-dropped-option"), without, ev.options, told.id == "" || !update})
+			rules.Remember(suspects, rememberedSessions, ev.session, partial{ev.Conn, ev.Seq, ev.At,
+				pick(update, "update-dropped-option", "response-dropped-option"), without, ev.session.options, ev.options,
+				told.id == "" || !update})
 		}
 	}, slices.Concat(setUps(answered), []topic{answered(setOption), optionsUpdate})...)
 	w.AtEnd(func(rules.End) {
@@ -104,6 +108,16 @@ func partialLists(w *watch) {
 			gone(s, suspects[s])
 		}
 	})
+}
+
+// backWithin is how soon a lost option must be back for the list without it to be a part of a list. Later, the option
+// may have been away.
+const backWithin = 10 * time.Second
+
+// sameValue reports whether both lists have the option with the given id, with the same value.
+func sameValue(before, after []option, id string) bool {
+	old, now := findOption(before, id), findOption(after, id)
+	return old != nil && now != nil && old.current == now.current
 }
 
 // sameValues reports whether all options in before have the same values in after. The option with the id set may have

@@ -142,6 +142,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	g.asked = true
 	g.latest = ev.number()
 	if g.failed {
+		// An agent that sends less after a failure has found that the conversation is too long.
+		w.vague[s.id] = w.vague[s.id] || w.lacks(s, all.String())
 		return
 	}
 	w.repeats(g, s, a, all.String())
@@ -189,6 +191,9 @@ func (w *contextWatch) ended(ev *event) {
 	if g != nil && t.command() {
 		w.vague[t.session.id] = true // commands of the agent may clear or change the history
 	}
+	if t.stopped() {
+		delete(w.around, t.session.id)
+	}
 	if g == nil || !g.asked || !t.alone() || t.mixed || t.command() {
 		return
 	}
@@ -216,6 +221,11 @@ func (w *contextWatch) ended(ev *event) {
 		w.given[id] = append(w.given[id], g)
 	}
 	w.past[id] = append(w.past[id], lastSaid(g, t)...)
+}
+
+// lacks reports whether a model request lacks an earlier turn of the session.
+func (w *contextWatch) lacks(s *session, all string) bool {
+	return slices.ContainsFunc(w.past[s.id], func(x *spoken) bool { return !strings.Contains(all, x.text.String()) })
 }
 
 // lastSaid returns the model's last text in a turn. It returns nil if the log lacks the end of the text, or if the text

@@ -15,7 +15,7 @@ func (w *watch) compareSpaces(k *talk, r *replayed, ev *event, raw string) {
 		return
 	}
 	for _, x := range k.past {
-		if x.topic == thoughtChunk {
+		if x.topic == thoughtChunk || x.raw.Len() < tellsApart { // a short text may be elsewhere in the replay
 			continue
 		}
 		at := hearing.RunTogether(x.raw.String(), r.raw(x.topic).String())

@@ -264,7 +264,8 @@ func (w *watch) compareGiven(k *talk, r *replayed, ev *event) {
 			missing := !slices.ContainsFunc(x.needles, func(s string) bool { return strings.Contains(told, s) })
 			if x.media != "" {
 				owed[x.media]++
-				missing = max(r.media[x.media], strings.Count(strings.ToLower(r.user.String()), x.media)) < owed[x.media]
+				worded := strings.Contains(strings.ToLower(r.user.String()), x.media) // for one or for all of them
+				missing = !worded && r.media[x.media] < owed[x.media]
 			}
 			w.judge("attachment", missing, ev, "", []int{x.seq, ev.request.seq},
 				"%s did not replay %s of the prompt: %q.", ev.Method, x.what, clip(x.needles[0]))

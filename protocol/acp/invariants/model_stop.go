@@ -51,7 +51,7 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 		w.find(point, ev, fmt.Sprint(t.started), []int{t.started, x.seq}, format, args...)
 	}
 	if ev.stop == "error" || ev.err.Exists() {
-		x.failedAfter(find)
+		x.failedAfter(ev.code(), find)
 		return
 	}
 	switch wanted := stopOf[x.stop]; {
@@ -78,13 +78,13 @@ func (x *lastReply) hidden(w *watch, ev *event) {
 
 // failedAfter reports that a turn failed after a complete reply, or after one that a limit or a refusal ended. An agent
 // may call a cut or refused reply without text a failure of the model. If the editor or the model failed in the turn,
-// the agent may have failed with them.
-func (x *lastReply) failedAfter(find func(point, format string, args ...any)) {
+// the agent may have failed with them. A context that is full may end a turn with -32800 too.
+func (x *lastReply) failedAfter(code int64, find func(point, format string, args ...any)) {
 	switch {
 	case x.balked:
 	case x.stop == string(fakellm.StopEnd) && x.said != "":
 		find("error", "The model's last reply was complete, but the turn failed with an error.")
-	case stopOf[x.stop] != "" && x.spoke && !x.calls:
+	case stopOf[x.stop] != "" && x.spoke && !x.calls && !(x.stop == "length" && code == -32800):
 		find("error", "The model stopped with %q, but the turn failed with an error instead of ending with %s.", x.stop,
 			stopOf[x.stop])
 	case x.stop == string(fakellm.StopTool):
@@ -121,8 +121,10 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	case ev.Kind == transcript.ModelRequest && (ev.converses() || ev.body.Get("lane").Is(fakellm.LaneAfter)):
 		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
 		main[n], turns[t] = true, &lastReply{open: true, marks: marks, balked: turns[t] != nil && turns[t].balked}
-	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil && len(turns[t].said) < rememberedText:
-		turns[t].said += bare(fakellm.ChunkText(ev.body))
+	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil:
+		if len(turns[t].said) < rememberedText {
+			turns[t].said += bare(fakellm.ChunkText(ev.body))
+		}
 		says := ev.body.Get("says")
 		turns[t].refused = turns[t].refused || turns[t].marks && says.Is("refusal")
 		turns[t].spoke, turns[t].calls = turns[t].spoke || says.Is("text"), turns[t].calls || says.Is("tool")

@@ -147,7 +147,7 @@ func notifySilent(w *watch) {
 // abortWords matches the text of an error that a cancel caused, and causeWords the text of one with another cause.
 var (
 	abortWords = lazy.Regexp(`(?i)abort|cancel`)
-	causeWords = lazy.Regexp(`(?i)time(d )?-?out|connect|socket|network`)
+	causeWords = lazy.Regexp(`(?i)time(d )?-?out|conn|socket|network`)
 )
 
 // saysAborted reports whether an error says that its request was cancelled.

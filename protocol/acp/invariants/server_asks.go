@@ -9,7 +9,7 @@ import (
 // judgeAsked reports a call that reached a server before the answer to its permission request, or after the user had
 // rejected it. An entry of a server may come late, but never early.
 func (w *serverWatch) judgeAsked(ev *event, s *serverCall, text string) {
-	w.judge("early", s.asked == 1 && s.question > 0, ev, text, []int{s.question},
+	w.judge("early", s.asked == 1 && s.question > 0 && !w.strict[s.of.session.id], ev, text, []int{s.question},
 		"The MCP server got the call with %q, but the permission request about it was not answered.", clip(text))
 	w.judge("rejected", s.asked == 1 && s.denied > 0, ev, text, []int{s.denied},
 		"The MCP server got the call with %q, but the user had rejected it.", clip(text))
@@ -34,6 +34,13 @@ func (w *serverWatch) hearsUser(ev *event) {
 	s.question, s.denied = 0, pick(how == rejectedOnce || how == rejectedAlways, ev.Seq, 0)
 }
 
+// dropsQuestion forgets a permission request that the agent takes back: it may have its answer from elsewhere.
+func (w *serverWatch) dropsQuestion(ev *event) {
+	if r := ev.conn.ids[rules.OfAgent][idOf(ev.params.Get("requestId"))]; r != nil && w.questions[r.seq] != nil {
+		w.questions[r.seq].question = 0
+	}
+}
+
 // subject returns the text of the call that a permission request is about: the only call of the model's latest reply,
 // or the one whose text the request has. It returns "" if it is not sure.
 func (w *serverWatch) subject(ev *event) (of string) {
@@ -43,8 +50,11 @@ func (w *serverWatch) subject(ev *event) (of string) {
 	}
 	raw := string(ev.Raw)
 	for text, s := range w.calls {
+		if s.of != ev.turn {
+			continue
+		}
 		head, _, _ := strings.Cut(strings.Map(func(r rune) rune { return pick(r > '~', '\n', r) }, text), "\n")
-		if s.of != ev.turn || len(head) < least || !strings.Contains(raw, beginning(head)) {
+		if len(head) < least || !strings.Contains(raw, beginning(head)) {
 			continue
 		}
 		if of != "" {

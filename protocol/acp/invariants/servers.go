@@ -30,6 +30,7 @@ func mcpServers(of *watch) {
 	}, modelEvent)
 	w.On(w.asksUser, asked(permission))
 	w.On(w.hearsUser, answered(permission))
+	w.On(w.dropsQuestion, agentTakesBack)
 	w.onEnd(w.turnEnded)
 	w.On(func(ev *event) {
 		denied := ev.verb == permission && !allows(ev)

@@ -13,8 +13,9 @@ const toldAtOnce = 2 * time.Second
 // choice is a mode or a level of thought that the user chose for a session. what is the category of the option.
 type choice struct {
 	what, value string
-	at          time.Duration
+	at          time.Duration // of the request, then of its answer
 	seq         int
+	open        bool // the agent has not answered
 }
 
 // choices has the latest choice for each session.
@@ -30,7 +31,7 @@ func settingsApart(w *watch) {
 	w.On(c.chose, asked(setMode), asked(setOption))
 	w.On(func(ev *event) {
 		if x, known := c.of[ev.session]; known {
-			x.at = ev.At
+			x.at, x.open = ev.At, false
 			c.of[ev.session] = x
 		}
 	}, answered(setMode), answered(setOption))
@@ -54,7 +55,7 @@ func (c choices) chose(ev *event) {
 	if ev.session == nil {
 		return
 	}
-	x := choice{"mode", ev.params.Get("modeId").Str(), ev.At, ev.Seq}
+	x := choice{"mode", ev.params.Get("modeId").Str(), ev.At, ev.Seq, true}
 	if ev.topic == asked(setOption) {
 		x.what, x.value = "", ev.params.Get("value").Str()
 		if o := findOption(ev.session.options, ev.params.Get("configId").Str()); o != nil && o.selects {
@@ -66,7 +67,7 @@ func (c choices) chose(ev *event) {
 
 // told judges an update that gives a mode or level of thought a new value.
 func (c choices) told(ev *event, what, before, now string) {
-	if own, known := c.of[ev.session]; before == "" || before == now || known && ev.At-own.at < toldAtOnce {
+	if own, known := c.of[ev.session]; before == "" || before == now || known && (own.open || ev.At-own.at < toldAtOnce) {
 		return
 	}
 	var from *session

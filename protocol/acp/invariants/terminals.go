@@ -103,7 +103,7 @@ func (w *watch) leaks(c *conn) {
 func terminalRef(w *watch) {
 	terminalKept(w)
 	w.inSession(func(ev *event, s *session) {
-		if !s.replaying() || s.atWork() || len(ev.conn.termOrder) >= rememberedTerms {
+		if !s.replaying() || s.atWork() || ev.conn.initAsked == 0 || len(ev.conn.termOrder) >= rememberedTerms {
 			return
 		}
 		for item := range ev.update.Get("content").Items() {
