@@ -27,7 +27,8 @@ const Rest = "canary_rest"
 // is cancelled or the connection ends. Fail makes the tool report a failure. Silent makes its result empty. Picture
 // adds an image after the text. If the text begins with Late, the call takes a second, even if it is cancelled. If it
 // begins with Verses, the result has two texts. Wrong makes the server answer with an error of JSON-RPC. Files adds an
-// embedded text and a link after the text. Steps reports progress in two steps, and then makes the result empty.
+// embedded text and a link after the text, Sound adds audio, and Bytes adds an embedded resource that is no text. Steps
+// reports progress in two steps, and then makes the result empty.
 const (
 	Crash   = "crash"
 	Hang    = "hang"
@@ -37,6 +38,8 @@ const (
 	Late    = "late"
 	Verses  = "verses"
 	Files   = "files"
+	Sound   = "sound"
+	Bytes   = "bytes"
 	Wrong   = "wrong"
 	Steps   = "steps"
 )
@@ -45,6 +48,10 @@ const (
 var dot = []byte("\x89PNG\x0d\x0a\x1a\x0a\x00\x00\x00\x0d" +
 	"IHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x00\x00\x00\x00:~\x9bU" +
 	"\x00\x00\x00\x0aIDATx\xdac`\x00\x00\x00\x02\x00\x01\xe5'\xde\xfc\x00\x00\x00\x00IEND\xaeB`\x82")
+
+// beat is a WAV sound of one sample.
+var beat = []byte("RIFF\x26\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00" +
+	"\x02\x00\x10\x00data\x02\x00\x00\x00\x00\x00")
 
 // Variable and Header contain the token: Variable is an environment variable of a stdio server, Header an HTTP
 // header. The agent must pass them as session/new specifies. A stdio server also gets its own HOME, which the agent
@@ -141,22 +148,13 @@ func newServer(
 			if strings.HasPrefix(in.Text, Late) {
 				time.Sleep(slowness)
 			}
-			said := []mcp.Content{&mcp.TextContent{Text: text}}
-			switch {
-			case s.Also != "":
-				said = append(said, &mcp.TextContent{Text: s.Also})
-			case in.Text == Steps:
+			if in.Text == Steps {
 				tell(ctx, r, 1)
 				tell(ctx, r, 2)
-				said = []mcp.Content{}
-			case in.Text == Silent:
-				said = []mcp.Content{}
-			case in.Text == Files:
-				said = append(said,
-					&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "canary://song", MIMEType: "text/plain", Text: "La."}},
-					&mcp.ResourceLink{URI: "canary://more", Name: "more"})
-			case in.Text == Picture:
-				said = append(said, &mcp.ImageContent{Data: dot, MIMEType: "image/png"})
+			}
+			said := []mcp.Content{}
+			if in.Text != Silent && in.Text != Steps {
+				said = append([]mcp.Content{&mcp.TextContent{Text: text}}, behind(s)...)
 			}
 			return &mcp.CallToolResult{Content: said, IsError: in.Text == Fail}, nil, nil
 		})
@@ -167,6 +165,26 @@ func newServer(
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}}, nil, nil
 		})
 	return server
+}
+
+// behind returns what follows the text in the result of a call.
+func behind(s Sighting) []mcp.Content {
+	switch {
+	case s.Also != "":
+		return []mcp.Content{&mcp.TextContent{Text: s.Also}}
+	case s.Text == Files:
+		return []mcp.Content{
+			&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "canary://song", MIMEType: "text/plain", Text: "La."}},
+			&mcp.ResourceLink{URI: "canary://more", Name: "more"}}
+	case s.Text == Picture:
+		return []mcp.Content{&mcp.ImageContent{Data: dot, MIMEType: "image/png"}}
+	case s.Text == Sound:
+		return []mcp.Content{&mcp.AudioContent{Data: beat, MIMEType: "audio/wav"}}
+	case s.Text == Bytes:
+		return []mcp.Content{&mcp.EmbeddedResource{Resource: &mcp.ResourceContents{URI: "canary://egg.bin",
+			MIMEType: "application/octet-stream", Blob: []byte("\x00\xff\xfe")}}}
+	}
+	return nil
 }
 
 // tell reports one step of a call's progress, if the client has asked for that.

@@ -168,7 +168,7 @@ var _ = Describe("a canary", func() {
 		defer session.Close()
 		Expect(session.InitializeResult().ProtocolVersion).To(Equal("2024-11-05"))
 	})
-	It("answers with an error, with files, or with steps and nothing", func() {
+	It("answers with an error, with files, with sound, with bytes, or with steps and nothing", func() {
 		steps := make(chan string, 8)
 		session := connected(canary.Other, &mcp.ClientOptions{
 			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
@@ -182,6 +182,15 @@ var _ = Describe("a canary", func() {
 		Expect(err).NotTo(HaveOccurred())
 		Expect(files.Content).To(HaveExactElements(BeAssignableToTypeOf(&mcp.TextContent{}),
 			BeAssignableToTypeOf(&mcp.EmbeddedResource{}), BeAssignableToTypeOf(&mcp.ResourceLink{})))
+		sound, err := sing(context.Background(), session, canary.Sound)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(sound.Content).To(HaveExactElements(BeAssignableToTypeOf(&mcp.TextContent{}),
+			HaveField("MIMEType", "audio/wav")))
+		data, err := sing(context.Background(), session, canary.Bytes)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(data.Content).To(HaveExactElements(BeAssignableToTypeOf(&mcp.TextContent{}),
+			HaveField("Resource", And(HaveField("URI", "canary://egg.bin"), HaveField("Blob", HaveLen(3)),
+				HaveField("MIMEType", "application/octet-stream")))))
 		nothing, err := sing(context.Background(), session, canary.Steps)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(nothing.Content).To(BeEmpty())
