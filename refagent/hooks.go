@@ -44,6 +44,8 @@ type Hooks struct {
 	// Command may change a command that the agent is about to start itself.
 	Command func(*exec.Cmd)
 
+	// Server may change the command of an MCP server over stdio.
+	Server func(*exec.Cmd)
 	// Reach changes the transport over which the agent reaches an MCP server at a URL: http or sse.
 	Reach func(transport string) string
 	// Offer returns the names of the MCP tools that a turn offers to the model, out

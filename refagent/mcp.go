@@ -68,7 +68,7 @@ func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.
 			if a.hooks.Reach != nil && e.URL != "" {
 				e.Type = a.hooks.Reach(e.Type)
 			}
-			if err := m.connect(ctx, e, without, a.hooks.Unlisted); err != nil && ctx.Err() == nil {
+			if err := m.connect(ctx, e, without, a.hooks); err != nil && ctx.Err() == nil {
 				a.log.Printf("MCP server %q is not available: %v", e.Name, err)
 				m.mu.Lock()
 				m.failed = append(m.failed, e.Name)
@@ -79,7 +79,7 @@ func (a *agent) startServers(ctx context.Context, m *mcpServers, entries []json.
 	a.spawn(func() { all.Wait(); close(m.ready) })
 }
 
-func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted bool) error {
+func (m *mcpServers) connect(ctx context.Context, e mcpServer, without bool, hooks Hooks) error {
 	var t mcp.Transport
 	switch {
 	case e.Type == "http" && e.URL != "" && !without:
@@ -92,6 +92,9 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted
 		cmd.Env = cmd.Environ()
 		for _, v := range e.Env {
 			cmd.Env = append(cmd.Env, v.Name+"="+v.Value)
+		}
+		if hooks.Server != nil {
+			hooks.Server(cmd)
 		}
 		t = &mcp.CommandTransport{Command: cmd, TerminateDuration: linger / 4}
 	default:
@@ -113,7 +116,7 @@ func (m *mcpServers) connect(ctx context.Context, e mcpServer, without, unlisted
 	m.mu.Lock()
 	m.sessions = append(m.sessions, cs)
 	m.mu.Unlock()
-	if unlisted {
+	if hooks.Unlisted {
 		return nil
 	}
 	starting, done := context.WithTimeout(ctx, mcpPatience)

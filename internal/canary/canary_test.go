@@ -197,6 +197,17 @@ var _ = Describe("a canary", func() {
 		Eventually(steps).Should(Receive(Equal("step 1")))
 		Eventually(steps).Should(Receive(Equal("step 2")))
 	})
+	It("writes more to stderr than a pipe takes if it is loud, before it answers", func() {
+		self, err := os.Executable()
+		Expect(err).NotTo(HaveOccurred())
+		entry := canary.Stdio("c", "token", GinkgoT().TempDir()+"/log", self, "canary")
+		var errs bytes.Buffer
+		cmd := exec.Command(entry.Command, entry.Args...)
+		cmd.Env, cmd.Stderr = []string{canary.Loud + "=1", canary.Variable + "=token"}, &errs
+		Expect(call(&mcp.CommandTransport{Command: cmd})).To(Equal("token: tweet"))
+		Expect(errs.Len()).To(BeNumerically(">", 256<<10))
+		Expect(strings.Index(errs.String(), "initialized")).To(BeNumerically(">", 256<<10))
+	})
 	It("reports progress behind a call that was given up if it is chatty, and says more at both ends", func() {
 		self, err := os.Executable()
 		Expect(err).NotTo(HaveOccurred())

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -97,6 +98,12 @@ const Paged = "CANARY_PAGED"
 // input that its tools have changed.
 const Chatty = "CANARY_CHATTY"
 
+// Loud is an environment variable. If it is set, a stdio server writes noise bytes to stderr before its first answer.
+const Loud = "CANARY_LOUD"
+
+// noise is more than the buffer of a pipe takes.
+const noise = 256 << 10
+
 // Older is an environment variable. If it is set, a stdio server speaks only the first version of MCP.
 const Older = "CANARY_OLDER"
 
@@ -105,7 +112,7 @@ const firstMCP = "2024-11-05"
 
 // Ways are the variables that change how a server over stdio behaves, each by its
 // presence.
-var Ways = []string{Slow, Stubborn, Other, Paged, Chatty, Older}
+var Ways = []string{Slow, Stubborn, Other, Paged, Chatty, Loud, Older}
 
 // Stdio returns the entry in session/new for a canary that the agent starts as a process. command is the absolute
 // path of a program that calls Main, and args are its first arguments. The canary appends its sightings to the file
@@ -179,12 +186,7 @@ func Main(
 	server := newServer(token, page, chatty, func(context.Context, mcp.Request) bool {
 		return token != "" && filepath.Base(getenv("HOME")) == home && asGiven(args[1:], lookup)
 	}, see)
-	if getenv(Slow) != "" {
-		server.AddReceivingMiddleware(hesitate)
-	}
-	if getenv(Older) != "" {
-		server.AddReceivingMiddleware(agesBack)
-	}
+	behave(server, getenv, errs)
 	if chatty {
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"starting"}}`)
 		defer fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
@@ -202,6 +204,20 @@ func Main(
 		return 1
 	}
 	return 0
+}
+
+// behave makes a server slow, older or loud if its environment says so.
+func behave(server *mcp.Server, getenv func(string) string, errs io.Writer) {
+	if getenv(Slow) != "" {
+		server.AddReceivingMiddleware(hesitate)
+	}
+	if getenv(Older) != "" {
+		server.AddReceivingMiddleware(agesBack)
+	}
+	if getenv(Loud) != "" {
+		const line = "canary: a line of the log of a loud server, as long as such lines usually are\n"
+		_, _ = io.WriteString(errs, strings.Repeat(line, noise/len(line)+1)) // it fails if the agent has closed stderr
+	}
 }
 
 // stay waits until a signal comes or the time staying is over. It keeps a stubborn server running.

@@ -79,6 +79,7 @@ func inACP() map[string]func() hooks {
 		"server-tools-in-first-turn":     offersOnce,
 		"aborted-login-succeeds":         always(hooks{LoggedIn: func(error) error { return nil }}),
 		"server-tools-not-asked-for":     always(hooks{Unlisted: true}),
+		"server-errors-not-read":         always(hooks{Server: func(c *exec.Cmd) { _, _ = c.StderrPipe() }}),
 		"server-events-as-http":          always(hooks{Reach: func(string) string { return "http" }}),
 		"server-called-twice":            always(hooks{Serve: servesTwice}),
 		"server-call-not-made":           always(hooks{Serve: servesNothing}),

@@ -78,7 +78,8 @@ var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "s
 	"last-value-refused", "mode-back-on-load", "aborted-login-succeeds", "left-out-capabilities-taken-for-full",
 	"mcp-named-for-people-skipped",
 	"server-tools-in-part", "server-tools-in-first-turn", "server-tools-not-asked-for", "server-called-twice",
-	"server-call-not-made", "server-gives-former-result", "server-not-told-of-cancel", "server-events-as-http"}
+	"server-call-not-made", "server-gives-former-result", "server-not-told-of-cancel", "server-events-as-http",
+	"server-errors-not-read"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.
