@@ -80,6 +80,7 @@ func inACP() map[string]func() hooks {
 		"aborted-login-succeeds":         always(hooks{LoggedIn: func(error) error { return nil }}),
 		"server-tools-not-asked-for":     always(hooks{Unlisted: true}),
 		"server-errors-not-read":         always(hooks{Server: func(c *exec.Cmd) { _, _ = c.StderrPipe() }}),
+		"server-program-ends-at-blank":   always(hooks{Server: endsAtBlank}),
 		"server-events-as-http":          always(hooks{Reach: func(string) string { return "http" }}),
 		"server-called-twice":            always(hooks{Serve: servesTwice}),
 		"server-call-not-made":           always(hooks{Serve: servesNothing}),

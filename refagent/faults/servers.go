@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"os/exec"
 	"slices"
 	"strings"
 )
@@ -49,6 +50,9 @@ func servesFormer() hooks {
 		return text, err
 	}}
 }
+
+// endsAtBlank starts an MCP server by the part of its program's path before a blank.
+func endsAtBlank(cmd *exec.Cmd) { cmd.Path, _, _ = strings.Cut(cmd.Path, " ") }
 
 // servesOn does not cancel a call of an MCP tool when the turn is cancelled.
 func servesOn(ctx context.Context, call calledOnServer) (string, error) {

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -81,6 +83,7 @@ func offered(b *scenarios.Branch) []any {
 		case "":
 		case canary.Odd:
 			entry = canary.Oddly(entry)
+			entry.Command = blankPath(b)
 		default:
 			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.as, Value: "1"})
 		}
@@ -110,6 +113,19 @@ func offered(b *scenarios.Branch) []any {
 		}
 	}
 	return out
+}
+
+// blankPath returns a path of this program with a blank in it, by way of a link in the run's temporary folder. Where no
+// link can be made, it returns the usual path.
+func blankPath(b *scenarios.Branch) string {
+	link := filepath.Join(b.Temp(), "my servers", "canary")
+	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+		return b.Self()
+	}
+	if err := os.Symlink(b.Self(), link); err != nil && !errors.Is(err, fs.ErrExist) {
+		return b.Self()
+	}
+	return link
 }
 
 // typed returns an MCP server with the member type, which version 2 requires.
