@@ -145,6 +145,34 @@ var _ = Describe("a canary", func() {
 		Expect(verses.Args).To(MatchJSON(`{"text": "verses b", "loud": false, "times": 0}`))
 		Expect(result.Content[1].(*mcp.TextContent).Text).To(Equal(verses.Also))
 	})
+	sing := func(ctx context.Context, s *mcp.ClientSession, text string) (*mcp.CallToolResult, error) {
+		p := &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": text}}
+		p.SetProgressToken("song")
+		return s.CallTool(ctx, p)
+	}
+	It("answers over http while another call hangs, and after that call was given up", func() {
+		server, err := canary.Start("token", canary.Web)
+		Expect(err).NotTo(HaveOccurred())
+		defer server.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).
+			Connect(ctx, &mcp.StreamableClientTransport{Endpoint: server.Entry("c").URL}, nil)
+		Expect(err).NotTo(HaveOccurred())
+		defer session.Close()
+		hanging, giveUp := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { _, err := sing(hanging, session, canary.Hang); ended <- err }()
+		Eventually(server.Sightings).Should(ContainElement(HaveField("Open", true)))
+		_, err = sing(ctx, session, "beside")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(ended).NotTo(Receive())
+		giveUp()
+		Eventually(ended).Should(Receive(HaveOccurred()))
+		Eventually(server.Sightings).Should(ContainElement(HaveField("What", "left")))
+		_, err = sing(ctx, session, "behind")
+		Expect(err).NotTo(HaveOccurred())
+	})
 	// connected starts a stdio canary with the given variable. It returns a client, and the sightings in the log.
 	connected := func(variable string, options *mcp.ClientOptions) *mcp.ClientSession {
 		GinkgoHelper()
@@ -157,11 +185,6 @@ var _ = Describe("a canary", func() {
 			Connect(context.Background(), &mcp.CommandTransport{Command: cmd}, nil)
 		Expect(err).NotTo(HaveOccurred())
 		return session
-	}
-	sing := func(ctx context.Context, s *mcp.ClientSession, text string) (*mcp.CallToolResult, error) {
-		p := &mcp.CallToolParams{Name: canary.Tool, Arguments: map[string]any{"text": text}}
-		p.SetProgressToken("song")
-		return s.CallTool(ctx, p)
 	}
 	It("speaks the first version of MCP if it is older", func() {
 		session := connected(canary.Older, nil)

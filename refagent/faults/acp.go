@@ -85,6 +85,7 @@ func inACP() map[string]func() hooks {
 		"server-called-twice":            always(hooks{Serve: servesTwice}),
 		"server-call-not-made":           always(hooks{Serve: servesNothing}),
 		"server-gives-former-result":     servesFormer,
+		"server-lost-by-cancel":          servesUntilCancel,
 		"server-not-told-of-cancel":      always(hooks{Serve: servesOn}),
 		"session-memory-kept": keepOfEachSession(func() any {
 			history := make([]byte, 3<<19)

@@ -79,7 +79,7 @@ var elsewhere = []string{"dead-server-ends-no-turn", "cancel-deaf-in-server", "s
 	"mcp-named-for-people-skipped",
 	"server-tools-in-part", "server-tools-in-first-turn", "server-tools-not-asked-for", "server-called-twice",
 	"server-call-not-made", "server-gives-former-result", "server-not-told-of-cancel", "server-events-as-http",
-	"server-errors-not-read", "server-program-ends-at-blank"}
+	"server-errors-not-read", "server-program-ends-at-blank", "server-lost-by-cancel"}
 
 // withholding are faults that do not hang, but keep back what a step of the
 // battery waits for.

@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"os/exec"
 	"slices"
 	"strings"
@@ -53,6 +54,19 @@ func servesFormer() hooks {
 
 // endsAtBlank starts an MCP server by the part of its program's path before a blank.
 func endsAtBlank(cmd *exec.Cmd) { cmd.Path, _, _ = strings.Cut(cmd.Path, " ") }
+
+// servesUntilCancel ends the connections to MCP servers when a call is cancelled.
+func servesUntilCancel() hooks {
+	var gone memory[bool]
+	return hooks{Serve: func(ctx context.Context, call calledOnServer) (string, error) {
+		if gone.get("") {
+			return "", errors.New("not connected")
+		}
+		text, err := call(ctx)
+		gone.set("", ctx.Err() != nil)
+		return text, err
+	}}
+}
 
 // servesOn does not cancel a call of an MCP tool when the turn is cancelled.
 func servesOn(ctx context.Context, call calledOnServer) (string, error) {
