@@ -85,6 +85,8 @@ type Sighting struct {
 	Open bool `json:"open,omitempty"`
 	// Token is true if the token and, for a stdio server, its HOME and the additions of Oddly arrived unchanged.
 	Token bool `json:"token"`
+	// Number is the value of the header Number in a call over streamable HTTP; "" if there is none.
+	Number string `json:"number,omitempty"`
 	// Stray is the name of a variable that the agent set although the editor specified it for another server; "" if
 	// there is none.
 	Stray string `json:"stray,omitempty"`
@@ -125,6 +127,9 @@ func newServer(
 				Failed: in.Text == Fail || in.Text == Wrong}
 			if !slices.Contains([]string{Crash, Hang, Fail, Silent, Steps, Wrong}, in.Text) {
 				s.Said = text
+			}
+			if r.Extra != nil {
+				s.Number = r.Extra.Header.Get(Number)
 			}
 			if strings.HasPrefix(in.Text, Verses) {
 				s.Also = token + ", again: " + in.Text

@@ -150,6 +150,15 @@ var _ = Describe("a canary", func() {
 		p.SetProgressToken("song")
 		return s.CallTool(ctx, p)
 	}
+	It("tells the number of the header that came with a call over http", func() {
+		server, err := canary.Start("token", canary.Web)
+		Expect(err).NotTo(HaveOccurred())
+		defer server.Close()
+		header := canary.Apart(server.Entry("c"), 7).Headers[1]
+		client := &http.Client{Transport: withHeader{header.Name, header.Value}}
+		call(&mcp.StreamableClientTransport{Endpoint: server.Entry("c").URL, HTTPClient: client})
+		Expect(server.Sightings()).To(ContainElement(And(HaveField("What", "called"), HaveField("Number", "7"))))
+	})
 	It("answers over http while another call hangs, and after that call was given up", func() {
 		server, err := canary.Start("token", canary.Web)
 		Expect(err).NotTo(HaveOccurred())

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -39,6 +41,15 @@ const (
 	Unusual = "odd-http"
 	Events  = "sse"
 )
+
+// Number is a header whose value differs for each session.
+const Number = "X-Canary-Number"
+
+// Apart returns s with the header Number of number n.
+func Apart(s mockclient.HTTPServer, n int) mockclient.HTTPServer {
+	s.Headers = append(slices.Clone(s.Headers), mockclient.EnvVariable{Name: Number, Value: strconv.Itoa(n)})
+	return s
+}
 
 // Start starts a canary over HTTP, of the given kind and with the given token.
 func Start(token, kind string) (*Server, error) {

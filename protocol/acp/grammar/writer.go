@@ -248,7 +248,7 @@ func (w *writer) gives(servers []string, name string) {
 		if name != "canary" && !overHTTP(s) && s != " " {
 			w.server, s = name, s+" name="+name
 		}
-		if !overHTTP(s) {
+		if s != " sse" {
 			s += " env=apart"
 		}
 		w.Add("mcp canary" + s)

@@ -3,7 +3,9 @@ package invariants
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/acp-test/acp-test/fakellm"
@@ -49,6 +51,7 @@ func (w *serverWatch) reached(ev *event) {
 		s.erred = ev.Seq
 	}
 	w.judgeAsked(ev, s, text)
+	w.judgeHeaders(ev, s, text)
 	w.judge("twice", s.seen > s.asked, ev, text, nil,
 		"The MCP server got %d calls with %q, but the model made %d.", s.seen, clip(text), s.asked)
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
@@ -73,6 +76,18 @@ func (w *serverWatch) reached(ev *event) {
 			"The MCP server answered in two texts. The result of that call in the model request lacks the second: %q.",
 			clip(also))
 	}
+}
+
+// judgeHeaders reports a call that reached a server with the header of another session.
+func (w *serverWatch) judgeHeaders(ev *event, s *serverCall, text string) {
+	owner := w.owners[ev.body.Get("number").Str()]
+	if owner == "" || s.asked != 1 || s.of == nil {
+		return
+	}
+	own := s.of.session.id
+	w.judge("headers", owner != own && slices.Contains(slices.Collect(maps.Values(w.owners)), own), ev, text, nil,
+		"The model called a tool of an MCP server with %q in session %s, but the server got the call with a header that "+
+			"the editor gave for session %s.", clip(text), own, owner)
 }
 
 // mixedUp reports whether the result of s contains the server's answer to another call.

@@ -16,7 +16,8 @@ func mcpServers(of *watch) {
 	w := &serverWatch{watch: of, asks: map[int][]*transportUse{}, over: map[string]*transportUse{},
 		named: map[string]string{}, first: map[string][]string{}, refused: map[*turn]bool{}, strict: map[string]bool{},
 		calls: map[string]*serverCall{}, none: map[string]string{}, wished: map[*turn]int{},
-		only: map[*turn]string{}, questions: map[int]*serverCall{}}
+		only: map[*turn]string{}, questions: map[int]*serverCall{}, numbers: map[int]string{},
+		owners: map[string]string{}}
 	w.On(w.given, setUps(asked)...)
 	w.On(w.made, setUps(answered)...)
 	w.On(w.served, servedEvent)
@@ -61,9 +62,16 @@ type serverWatch struct {
 	strict  map[string]bool
 	wished  map[*turn]int    // how many calls the model made in each turn
 	only    map[*turn]string // text of the only call of the model's latest reply in each turn
+	// numbers has the value of a server's header canaryNumber in each request that gives servers, by its Seq. owners has
+	// the id of the session that was opened with each value.
+	numbers map[int]string
+	owners  map[string]string
 	// questions has the calls that permission requests are about, by Seq of the request.
 	questions map[int]*serverCall
 }
+
+// canaryNumber is a header to which the editor gives another value for each session.
+const canaryNumber = "X-Canary-Number"
 
 // transportUse is the use of the MCP servers over one transport, or of the twin servers.
 type transportUse struct {
@@ -106,11 +114,20 @@ func (w *serverWatch) given(ev *event) {
 			rules.Remember(w.named, rememberedSessions, name, over)
 		}
 		rules.Remember(w.asks, rememberedRequests, ev.Seq, append(w.asks[ev.Seq], w.over[over]))
+		for h := range s.Get("headers").Items() {
+			if h.Get("name").Is(canaryNumber) {
+				rules.Remember(w.numbers, rememberedRequests, ev.Seq, h.Get("value").Str())
+			}
+		}
 	}
 }
 
 // made records that a session was opened with the servers of its request.
 func (w *serverWatch) made(ev *event) {
+	if n := w.numbers[ev.Ref]; n != "" && ev.session != nil && ev.succeeded() {
+		rules.Remember(w.owners, rememberedSessions, n, ev.session.id)
+	}
+	delete(w.numbers, ev.Ref)
 	for _, u := range w.asks[ev.Ref] {
 		if ev.session != nil && ev.succeeded() {
 			rules.Remember(u.sessions, rememberedSessions, ev.session.id, true)

@@ -32,7 +32,8 @@ type mcpServers struct {
 	name    string         // name of the stdio canary; "" stands for canaryName
 	twin    bool           // add another canary over stdio, with tools of the same names
 	apart   bool           // each session gives a stdio canary a different variable
-	given   int            // number of variables given so far
+	headers bool           // each session gives the canary over http another value of a header
+	given   int            // number of such variables and headers given so far
 	as      string         // variable that selects how the stdio canary behaves, such as slowly; "" for the usual way
 	http    *canary.Server // canary over http, or nil
 	own     []mockclient.MCPServer
@@ -61,7 +62,7 @@ func (c *client) servers() (given mcpServers) {
 	return given
 }
 
-// counts increments the number of variables given to stdio canaries, and returns the new number.
+// counts increments the number of variables and headers given to canaries, and returns the new number.
 func (c *client) counts() (n int) {
 	c.change(func() {
 		c.mcp.given++
@@ -104,7 +105,11 @@ func offered(b *scenarios.Branch) []any {
 		if s.stdio {
 			name += "_http"
 		}
-		out = append(out, s.http.Entry(name))
+		entry := s.http.Entry(name)
+		if s.headers {
+			entry = canary.Apart(entry, of(b).counts())
+		}
+		out = append(out, entry)
 	}
 	out = append(out, lists.Map(s.own, func(server mockclient.MCPServer) any { return server })...)
 	if of(b).version == v2 {
@@ -166,14 +171,14 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 	if name.Raw() != "" && !stdio {
 		return l.Usage(name.Column, "only a canary over stdio takes a name")
 	}
-	if apart.Raw() != "" && (!stdio || apart.Raw() != "apart") {
-		return l.Usage(apart.Column, "env= takes apart, for a canary over stdio")
+	if apart.Raw() != "" && (kind == canary.Events || apart.Raw() != "apart") {
+		return l.Usage(apart.Column, "env= takes apart, for a canary over stdio or streamable HTTP")
 	}
 	if !stdio && !slices.Contains(overWeb, kind) {
 		return l.Usage(l.Rest[1].Column, "%q is not a kind of canary", kind)
 	}
 	if !stdio {
-		return startHTTP(kind)
+		return startHTTP(kind, apart.Raw() != "")
 	}
 	return func(_ context.Context, b *scenarios.Branch) error {
 		if b.Self() == "" {
@@ -197,7 +202,7 @@ var overStdio = map[string]string{"stdio": "", "slow": canary.Slow, "other": can
 	"older": canary.Older, "twin": ""}
 
 // startHTTP returns a step that starts a canary over HTTP, unless one runs already.
-func startHTTP(kind string) scenarios.Step {
+func startHTTP(kind string, apart bool) scenarios.Step {
 	return func(_ context.Context, b *scenarios.Branch) error {
 		c := of(b)
 		if c.servers().http != nil {
@@ -207,7 +212,7 @@ func startHTTP(kind string) scenarios.Step {
 		if err != nil {
 			return fmt.Errorf("starting the canary: %w", err)
 		}
-		c.change(func() { c.mcp.http = server })
+		c.change(func() { c.mcp.http, c.mcp.headers = server, apart })
 		if b.Isolated() && b.Agent() != nil {
 			return &scenarios.Skipped{Reason: "an isolated agent reaches the canary over http only if mcp canary " +
 				"comes before the agent's start"}
