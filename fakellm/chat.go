@@ -136,7 +136,7 @@ func (e *chatEncoder) close(b []byte) []byte {
 	}
 	b = e.chunk(b, `{"index":0,"delta":?,"logprobs":null,"finish_reason":?}]`, delta, e.finish())
 	// Some servers send it without being asked, so a script that gives it does.
-	if e.r.includeUsage || e.a.usage != defaultUsage {
+	if !e.a.silent && (e.r.includeUsage || e.a.usage != defaultUsage) {
 		b = e.chunk(b, `]?`, e.usage)
 	}
 	return append(b, "data: [DONE]\n\n"...)
@@ -163,7 +163,11 @@ func (e *chatEncoder) event(b []byte, s string) []byte {
 func (e *chatEncoder) whole(b []byte) []byte {
 	message := e.message(func(bl *block) any { return chatCall(bl, bl.text) })
 	b = template(e.head(b, "chat.completion"), `,"choices":[{"index":0,"message":?`, message)
-	return append(e.usage(template(b, `,"logprobs":null,"finish_reason":?}]`, e.finish())), '}')
+	b = template(b, `,"logprobs":null,"finish_reason":?}]`, e.finish())
+	if !e.a.silent {
+		b = e.usage(b)
+	}
+	return append(b, '}')
 }
 
 // message renders the model's complete message. It renders each tool call with the function call.

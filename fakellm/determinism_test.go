@@ -1,6 +1,7 @@
 package fakellm_test
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -56,6 +57,20 @@ var _ = Describe("the bytes of an answer", func() {
 			g.Assert(GinkgoTB(), e.name+".whole", []byte(first[1]))
 		})
 	}
+
+	It("have no usage if the script says none, where the format allows that", func() {
+		for _, e := range endpoints {
+			r := start(fakellm.Config{Script: script("replies:\n  - - text: Hello\n    - usage: none\n")})
+			for _, stream := range []bool{true, false} {
+				body := strings.ToLower(r.ask(e, stream, "hi").body)
+				if e.name == "openai-chat" || e.name == "gemini" {
+					Expect(body).NotTo(ContainSubstring(`"usage`), e.name)
+				} else {
+					Expect(body).To(ContainSubstring(`"output_tokens":0`), e.name)
+				}
+			}
+		}
+	})
 
 	It("come no earlier than the script says", func() {
 		r := serving("delay: {ttft: 10ms..30ms}\nreplies:\n  - - text: a\n    - pause: 5ms\n    - text: b\n")

@@ -226,7 +226,11 @@ func (e *geminiEncoder) response(b []byte, last bool, parts []any) []byte {
 		usage = append(usage, member{"cachedContentTokenCount", u.Cached})
 	}
 	usage = append(usage, member{"totalTokenCount", total})
-	b = template(b, `,"index":0}],"usageMetadata":?,"modelVersion":?,"responseId":?}`, usage, e.a.model, "resp-"+e.a.id)
+	b = append(b, `,"index":0}]`...)
+	if !e.a.silent {
+		b = template(b, `,"usageMetadata":?`, usage)
+	}
+	b = template(b, `,"modelVersion":?,"responseId":?}`, e.a.model, "resp-"+e.a.id)
 	return escapeSigns(b, from)
 }
 

@@ -90,8 +90,11 @@ func (p *scriptParser) step(r *Reply, n *yamlfile.Node) StepNode {
 		s.Kind = StepDelay
 		v.Decode(&s.Delay, "delay", "")
 	case "usage":
-		s.Kind, s.Usage = StepUsage, defaultUsage
-		v.Decode(&s.Usage, "usage", "")
+		s.Kind = StepUsage
+		if s.NoUsage = v.Kind == yamlfile.Scalar && v.Text == "none"; !s.NoUsage {
+			s.Usage = defaultUsage
+			v.Decode(&s.Usage, "usage", "")
+		}
 	case "stop":
 		s.Kind, s.Stop = StepStop, Stop(p.oneOf(v, "stop", "end", "length", "refusal", "tool"))
 	case "whole":

@@ -38,6 +38,7 @@ type answer struct {
 	stop   Stop
 	whole  bool // the complete answer is sent in one event
 	usage  Usage
+	silent bool          // the usage is left out where the format allows that
 	said   []spokenChunk // memory to reuse for chunks that are not logged yet
 }
 
@@ -187,7 +188,7 @@ func (p *planner) step(st *Step) {
 	case StepDelay:
 		p.delay = st.Delay
 	case StepUsage:
-		p.a.usage = st.Usage
+		p.a.usage, p.a.silent = st.Usage, st.NoUsage
 	case StepStop:
 		p.a.stop = st.Stop
 	case StepWhole:

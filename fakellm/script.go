@@ -154,9 +154,12 @@ type Step struct {
 	Pause  Span
 	Delay  Delay
 	Usage  Usage
-	Stop   Stop
-	Fail   *Fail
-	Line   int
+	// NoUsage leaves the usage out where the format allows that, in Chat Completions and Gemini. In the other formats all
+	// counts are 0.
+	NoUsage bool
+	Stop    Stop
+	Fail    *Fail
+	Line    int
 }
 
 // Stop is the reason why the model stopped.

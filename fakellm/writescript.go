@@ -209,6 +209,9 @@ func nodeOf(s *Step) StepNode {
 	case StepDelay:
 		return NewStep("delay", fmt.Sprintf("{ttft: %v, per_chunk: %v}", s.Delay.TTFT, s.Delay.PerChunk))
 	case StepUsage:
+		if s.NoUsage {
+			return NewStep("usage", "none")
+		}
 		return usageNode(s.Usage)
 	case StepStop:
 		return NewStep("stop", string(s.Stop))

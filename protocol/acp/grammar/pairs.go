@@ -100,6 +100,7 @@ func (w *writer) shapePairs(add func(a, b string)) {
 	}
 	add("reply", "in one event")
 	add("reply", "with its usage")
+	add("reply", "without usage")
 	for _, f := range failures {
 		add("failure", f)
 	}

@@ -146,13 +146,23 @@ func (w *writer) ending(begun reply) (replies []reply, how string) {
 		begun = append(begun, w.says("text"))
 	}
 	if how != "failure" && how != refusedByModel && !strings.HasPrefix(how, "length ") {
-		if w.has("shapes") && w.one(8) {
-			begun = append(begun, fakellm.NewStep("usage", "{input: 1000, output: 5}"))
-			w.covered("reply", "with its usage")
-		}
-		begun = w.inOne(begun)
+		begun = w.inOne(append(begun, w.counts()...))
 	}
 	return append(replies, begun), how
+}
+
+// counts returns a step that sends the usage of a reply unasked, or leaves it out. Most replies have none.
+func (w *writer) counts() reply {
+	switch {
+	case !w.has("shapes"):
+	case w.one(8):
+		w.covered("reply", "with its usage")
+		return reply{fakellm.NewStep("usage", "{input: 1000, output: 5}")}
+	case w.one(14):
+		w.covered("reply", "without usage")
+		return reply{fakellm.NewStep("usage", "none")}
+	}
+	return nil
 }
 
 // endings returns the ways in which a model turn can end now, with their weights.
