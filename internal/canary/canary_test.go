@@ -195,6 +195,16 @@ var _ = Describe("a canary", func() {
 		Expect(err).NotTo(HaveOccurred())
 		return session
 	}
+	It("offers a prompt without a description and one with arguments if it has prompts", func() {
+		session := connected(canary.Prompts, nil)
+		defer session.Close()
+		list, err := session.ListPrompts(context.Background(), nil)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(list.Prompts).To(HaveExactElements(HaveField("Description", ""), HaveField("Arguments", HaveLen(2))))
+		got, err := session.GetPrompt(context.Background(), &mcp.GetPromptParams{Name: "canary_greet"})
+		Expect(err).NotTo(HaveOccurred())
+		Expect(got.Messages).To(HaveLen(1))
+	})
 	It("speaks the first version of MCP if it is older", func() {
 		session := connected(canary.Older, nil)
 		defer session.Close()

@@ -107,12 +107,16 @@ const noise = 256 << 10
 // Older is an environment variable. If it is set, a stdio server speaks only the first version of MCP.
 const Older = "CANARY_OLDER"
 
+// Prompts is an environment variable. If it is set, a stdio server also offers two prompts of MCP: one without a
+// description, and one with two arguments.
+const Prompts = "CANARY_PROMPTS"
+
 // firstMCP is the first version of MCP.
 const firstMCP = "2024-11-05"
 
 // Ways are the variables that change how a server over stdio behaves, each by its
 // presence.
-var Ways = []string{Slow, Stubborn, Other, Paged, Chatty, Loud, Older}
+var Ways = []string{Slow, Stubborn, Other, Paged, Chatty, Loud, Older, Prompts}
 
 // Stdio returns the entry in session/new for a canary that the agent starts as a process. command is the absolute
 // path of a program that calls Main, and args are its first arguments. The canary appends its sightings to the file
@@ -206,13 +210,24 @@ func Main(
 	return 0
 }
 
-// behave makes a server slow, older or loud if its environment says so.
+// greet is the answer to prompts/get.
+func greet(context.Context, *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
+		{Role: "user", Content: &mcp.TextContent{Text: "Greet the canary."}}}}, nil
+}
+
+// behave makes a server slow, older or loud, or offer prompts, if its environment says so.
 func behave(server *mcp.Server, getenv func(string) string, errs io.Writer) {
 	if getenv(Slow) != "" {
 		server.AddReceivingMiddleware(hesitate)
 	}
 	if getenv(Older) != "" {
 		server.AddReceivingMiddleware(agesBack)
+	}
+	if getenv(Prompts) != "" {
+		server.AddPrompt(&mcp.Prompt{Name: "canary_greet"}, greet)
+		server.AddPrompt(&mcp.Prompt{Name: "canary_verse", Description: "Asks for a verse.", Arguments: []*mcp.PromptArgument{
+			{Name: "about", Description: "what it is about", Required: true}, {Name: "lines"}}}, greet)
 	}
 	if getenv(Loud) != "" {
 		const line = "canary: a line of the log of a loud server, as long as such lines usually are\n"

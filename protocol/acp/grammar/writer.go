@@ -272,8 +272,8 @@ func (w *writer) project() {
 
 // servers draws the MCP servers of the conversation: none, one or two. Each element is the end of a script line.
 func (w *writer) servers() []string {
-	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " older", " chatty", " loud", " ",
-		" http", " odd-http"})
+	how := pick(w.r, []string{" stdio", " stdio", " slow", " stubborn", " paged", " odd", " older", " chatty", " loud",
+		" prompts", " ", " http", " odd-http"})
 	some, second, twin := w.has("servers") && w.one(2) && w.works("mcp"), w.one(2), w.one(2)
 	also, events := pick(w.r, []string{" http", " odd-http"}), w.one(3) && w.able("mcpCapabilities.sse")
 	if events {
