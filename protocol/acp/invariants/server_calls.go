@@ -57,14 +57,8 @@ func (w *serverWatch) reached(ev *event) {
 	w.judge("other-server", s.asked == 1 && s.over != "" && !ev.body.Get("over").Is(s.over), ev, text, nil,
 		"The model called %s with %q, but %s got the call.", serverBy(s.over), clip(text),
 		serverBy(ev.body.Get("over").Str()))
-	if got := ev.body.Get("args"); s.asked == 1 && s.args != nil && len(ev.Redacted) == 0 {
-		is := any(map[string]any{"text": text})
-		if got.Exists() && json.Unmarshal(got.Raw(), &is) != nil {
-			return
-		}
-		w.judge("arguments", !reflect.DeepEqual(is, s.args), ev, text, nil,
-			"The model called the tool with %s, but the MCP server got %s.", clip(fmt.Sprint(s.args)),
-			clip(fmt.Sprint(is)))
+	if s.asked == 1 && s.args != nil && len(ev.Redacted) == 0 && !w.sameArgs(ev, s, text) {
+		return
 	}
 	s.said = said
 	if s.asked == 1 && s.at > 0 && said != "" && !s.stopped && len(ev.Redacted) == 0 && (!s.failed || w.mixedUp(s)) {
@@ -88,6 +82,17 @@ func (w *serverWatch) judgeHeaders(ev *event, s *serverCall, text string) {
 	w.judge("headers", owner != own && slices.Contains(slices.Collect(maps.Values(w.owners)), own), ev, text, nil,
 		"The model called a tool of an MCP server with %q in session %s, but the server got the call with a header that "+
 			"the editor gave for session %s.", clip(text), own, owner)
+}
+
+// sameArgs judges the arguments of a call. The result is false if they cannot be read.
+func (w *serverWatch) sameArgs(ev *event, s *serverCall, text string) bool {
+	is, got := any(map[string]any{"text": text}), ev.body.Get("args")
+	if got.Exists() && json.Unmarshal(got.Raw(), &is) != nil {
+		return false
+	}
+	w.judge("arguments", !reflect.DeepEqual(is, s.args), ev, text, nil,
+		"The model called the tool with %s, but the MCP server got %s.", clip(fmt.Sprint(s.args)), clip(fmt.Sprint(is)))
+	return true
 }
 
 // mixedUp reports whether the result of s contains the server's answer to another call.
