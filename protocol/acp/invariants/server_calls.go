@@ -41,15 +41,7 @@ func (w *serverWatch) reached(ev *event) {
 		return
 	}
 	s.seen++
-	if u := w.over[ev.body.Get("over").Str()]; text == "crash" && u != nil {
-		u.ended = true // the stand-in server obeys this text
-	}
-	if open, _ := ev.body.Get("open").Bool(); open {
-		s.open = ev.Seq
-	}
-	if failed, _ := ev.body.Get("failed").Bool(); failed {
-		s.erred = ev.Seq
-	}
+	w.goesOn(ev, s, text)
 	w.judgeAsked(ev, s, text)
 	w.judgeHeaders(ev, s, text)
 	w.judge("twice", s.seen > s.asked, ev, text, nil,
@@ -69,6 +61,19 @@ func (w *serverWatch) reached(ev *event) {
 		w.judge("result", also != "" && holds(s.result, said) && !holds(s.result, also), ev, text, []int{s.at},
 			"The MCP server answered in two texts. The result of that call in the model request lacks the second: %q.",
 			clip(also))
+	}
+}
+
+// goesOn stores what the server does with a call.
+func (w *serverWatch) goesOn(ev *event, s *serverCall, text string) {
+	if u := w.over[ev.body.Get("over").Str()]; text == "crash" && u != nil {
+		u.ended = true // the stand-in server obeys this text
+	}
+	if open, _ := ev.body.Get("open").Bool(); open {
+		s.open = ev.Seq
+	}
+	if failed, _ := ev.body.Get("failed").Bool(); failed {
+		s.erred = ev.Seq
 	}
 }
 
