@@ -77,7 +77,9 @@ func (w *writer) rejectedTwice() {
 	k, _ := w.callLike(pick(w.r, w.rejectable()), shape.marked)
 	w.Add("permit reject_once about=%s", k.mark)
 	w.turn(c, reply{k.step}, reply{k.step}, w.last())
-	w.Add("needs saw permission session=%s about~%s", c.name, k.mark)
+	if !w.later { // else the agent may use a form to ask
+		w.Add("needs saw permission session=%s about~%s", c.name, k.mark)
+	}
 	w.covered("asked twice", "in one turn")
 	w.untouched(k)
 }

@@ -42,6 +42,7 @@ type writer struct {
 	made     []call            // calls of the turn that is being written
 	server   string            // name of the MCP server, or of the first one if there are two
 	another  string            // http or twin: the server beside the one over stdio, with tools of the same names
+	later    bool              // the editor answers questions with an action that no agent knows
 	booleans bool              // the editor takes boolean options
 	hung     bool              // the server has ended or no longer answers, or a session does without it
 	folder   string            // folder of the current turn's session with a slash behind it; "" for the workspace
@@ -222,6 +223,10 @@ func (w *writer) takesQuestions() {
 		w.Add("elicit hold mode=form")
 	case w.works("ask_user"):
 		w.Add("elicit hold")
+	case w.one(4): // for agents that ask of their own accord
+		w.Add("elicit later")
+		w.later = true
+		w.covered("client", "answers no question")
 	}
 }
 
@@ -239,6 +244,9 @@ const newerVersion = 7
 // offersNewer writes an initialize with a newer version, to which the agent answers with version 1.
 func (w *writer) offersNewer() {
 	w.Add("initialize version=%s", strconv.Itoa(newerVersion))
+	if w.has("process") && w.one(2) { // the next process is offered the agent's own version
+		w.Add("restart")
+	}
 	w.covered("initialize", "newer version")
 }
 

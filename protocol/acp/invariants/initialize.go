@@ -1,6 +1,7 @@
 package invariants
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/acp-test/acp-test/rules"
@@ -11,7 +12,7 @@ import (
 // message before this answer.
 func initEcho(w *watch) {
 	before := map[*conn]int{}
-	told := 0 // Seq of the latest result that tells what the agent can do
+	told, bare := 0, 0 // Seq of the first result with agentCapabilities, and of the first without
 	w.On(func(ev *event) {
 		if ev.Ref != ev.conn.initAsked {
 			return // the protocol does not define a second initialize
@@ -38,9 +39,10 @@ func initEcho(w *watch) {
 		}
 		can := ev.result.Get("agentCapabilities")
 		chosen, _ := ev.result.Get("protocolVersion").Int()
-		if w.judge("capabilities", told > 0 && !isSet(can) && chosen == 1, ev, "", []int{told},
-			"The result of initialize has no agentCapabilities, but an earlier one has some.") == nil && can.Len() > 0 {
-			told = ev.Seq
+		if chosen == 1 && (can.Len() > 0 || !isSet(can)) {
+			one := pick(can.Len() > 0, &told, &bare)
+			*one = cmp.Or(*one, ev.Seq)
+			w.judge("capabilities", told > 0 && bare > 0, ev, "", []int{min(told, bare)}, "The agent tells agentCapabilities in one result of initialize and none in another.")
 		}
 		if ev.request.offered == 1 {
 			n, ok := ev.result.Get("protocolVersion").Int()

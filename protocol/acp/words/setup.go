@@ -369,13 +369,15 @@ func compileElicit(l *scenarios.Line) scenarios.Step {
 		rule.Answer.Decline = true
 	case "cancel":
 		rule.Answer.Cancel = true
+	case "later":
+		rule.Answer.Result = map[string]any{"action": "_later"}
 	case "hold":
 		rule.Answer.Hold = true
 	case "error":
 		rule.Answer.Error = &mockclient.RPCError{Code: -32603, Message: "the client failed, as the scenario says"}
 	default:
 		return l.Usage(l.Rest[0].Column, "%q is no answer%s", choice,
-			mistake.Meant(choice, []string{"accept", "decline", "cancel", "hold", "error"}))
+			mistake.Meant(choice, []string{"accept", "decline", "cancel", "later", "hold", "error"}))
 	}
 	if w, ok := opts["nth"]; ok {
 		rule.Nth = l.Int(w, 1, "nth= is a number from 1")
