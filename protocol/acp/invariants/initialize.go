@@ -42,7 +42,8 @@ func initEcho(w *watch) {
 		if chosen == 1 && (can.Len() > 0 || !isSet(can)) {
 			one := pick(can.Len() > 0, &told, &bare)
 			*one = cmp.Or(*one, ev.Seq)
-			w.judge("capabilities", told > 0 && bare > 0, ev, "", []int{min(told, bare)}, "The agent tells agentCapabilities in one result of initialize and none in another.")
+			w.judge("capabilities", told > 0 && bare > 0, ev, "", []int{min(told, bare)},
+				"The agent tells agentCapabilities in one result of initialize and none in another.")
 		}
 		if ev.request.offered == 1 {
 			n, ok := ev.result.Get("protocolVersion").Int()
