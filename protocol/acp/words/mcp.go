@@ -198,8 +198,8 @@ func compileMCP(l *scenarios.Line) scenarios.Step {
 
 // overStdio has the kinds of canaries over stdio, with the variable that selects each.
 var overStdio = map[string]string{"stdio": "", "slow": canary.Slow, "other": canary.Other, "odd": canary.Odd,
-	"stubborn": canary.Stubborn, "paged": canary.Paged, "chatty": canary.Chatty, "loud": canary.Loud, "prompts": canary.Prompts,
-	"older": canary.Older, "twin": ""}
+	"stubborn": canary.Stubborn, "paged": canary.Paged, "chatty": canary.Chatty, "loud": canary.Loud,
+	"prompts": canary.Prompts, "older": canary.Older, "twin": ""}
 
 // startHTTP returns a step that starts a canary over HTTP, unless one runs already.
 func startHTTP(kind string, apart bool) scenarios.Step {
