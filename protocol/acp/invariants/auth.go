@@ -2,12 +2,15 @@ package invariants
 
 import (
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/internal/lists"
+	"github.com/acp-test/acp-test/protocol/acp/schema"
 	"github.com/acp-test/acp-test/rules"
 	"github.com/acp-test/acp-test/transcript"
+	"github.com/acp-test/acp-test/wire"
 )
 
 // authMethods checks the ids, types and members of the agent's login methods. SHAPE checks the shape of the list.
@@ -25,11 +28,35 @@ func authMethods(w *watch) {
 			w.judge("terminal", inTerminal && !ev.conn.has(rules.OfClient, v.terminalLogin), ev, id, []int{ev.Ref},
 				"The auth method %q is of type terminal, but the client did not advertise auth.terminal.", id)
 			if inTerminal {
+				w.judge("env", !texts(m.Get("env")), ev, id, nil,
+					"The env of the auth method %q must be an object of strings.", id)
 				w.judge("command", m.Get("command").Exists(), ev, id, nil,
 					"The auth method %q names a command; it may only add args and env to the agent's command.", id)
 			}
 		}
 	}, answered(initialize))
+}
+
+// texts reports whether a value is absent, null or an object of strings.
+func texts(v wire.Value) bool {
+	for _, value := range v.Members() {
+		if value.Kind() != wire.String {
+			return false
+		}
+	}
+	return !v.Exists() || v.IsNull() || v.Kind() == wire.Object
+}
+
+// terminalLogin reports whether a problem is about a member of a login in a terminal that AUTH-METHODS reports. A method
+// whose env has the wrong shape fits only the form of other methods.
+func terminalLogin(ev *event, p schema.Problem) bool {
+	method, member := p.Path, ""
+	if at := strings.LastIndexByte(p.Path, '.'); strings.HasSuffix(p.Path, ".command") || strings.HasSuffix(p.Path, ".env") {
+		method, member = p.Path[:at], p.Path[at+1:]
+	}
+	m := ev.JSON().Path(method)
+	return strings.HasPrefix(p.Type, "AuthMethod") && m.Get("type").Is("terminal") &&
+		(member == "command" || !texts(m.Get("env")))
 }
 
 // authCode checks that an agent uses code -32000 if, and only if, authentication is missing.

@@ -85,8 +85,8 @@ func (w *watch) unknown(ev *event, p schema.Problem, object string) {
 	case p.Path == "method":
 		w.find("unknown-method", ev, ev.Method, nil, "The agent's method %s.", p.Message)
 	case strings.Contains(p.Message, "unknown key") || strings.Contains(p.Message, "is no member"):
-		if p.Type == "AuthMethodTerminal" && strings.HasSuffix(p.Path, ".command") {
-			return // AUTH-METHODS reports it
+		if terminalLogin(ev, p) {
+			return
 		}
 		f := w.find("unknown-key", ev, object, nil, "In %s, %s: %s.", frameName(ev), p.Path, p.Message)
 		w.Narrow(f, extension(p.Type)...)

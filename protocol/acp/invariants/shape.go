@@ -110,7 +110,7 @@ func shape(w *watch) {
 			}
 		}
 		for _, p := range ev.problems {
-			if p.Severity > schema.Lossy && p.Severity != schema.Style || notShape(ev, p) {
+			if p.Severity > schema.Lossy && p.Severity != schema.Style || notShape(ev, p) || terminalLogin(ev, p) {
 				continue
 			}
 			point, known := points[p.Type]
