@@ -43,6 +43,8 @@ let gathered = '';
 let due = null;
 let validUntil = Infinity;
 let reading = new AbortController();
+let typedKey = '';
+const usualRoots = new Map();
 
 const str = (description) => ({ type: 'string', description });
 const fn = (name, description, properties, required) =>
@@ -61,7 +63,9 @@ class Unable extends RequestError {}
 
 const real = (file) => realpath(file).catch(async () => path.join(await real(path.dirname(file)), path.basename(file)));
 async function inside(s, name) {
-  const full = path.resolve(fault('relative-paths-in-newest-cwd') ? newestCwd : s.cwd, String(name ?? ''));
+  const base = fault('relative-paths-in-newest-cwd') ? newestCwd : s.cwd;
+  const dotted = String(name ?? '').startsWith('.') && fault('paths-with-leading-dot-taken-from-start-folder');
+  const full = path.resolve(dotted ? '' : base, String(name ?? ''));
   const [root, at] = [fault('project-behind-symlink-counts-as-outside') ? s.cwd : await real(s.cwd), await real(full)];
   for (const dir of s.roots ?? []) if (path.relative(await real(dir), at).split(path.sep)[0] !== '..') return full;
   const within = at.startsWith(root) && fault('sibling-folder-counts-as-inside');
@@ -161,6 +165,15 @@ const OPTIONS = [
   { id: 'model', name: 'Model', category: 'model', values: [...new Set([MODEL, 'gpt-4.1'])] },
   { id: 'effort', name: 'Effort', category: 'thought_level', values: ['medium', 'low', 'high'] },
 ];
+const TONE = fault('option-without-category-refused-when-set');
+if (TONE) OPTIONS.push({ id: 'tone', name: 'Tone', values: ['plain', 'friendly'] });
+const MODES = fault('mode-set-by-set-mode-not-in-option');
+if (MODES) OPTIONS.push({ id: 'mode', name: 'Mode', category: 'mode', values: ['ask', 'auto'] });
+const ofCategory = new Map(OPTIONS.filter((o) => o.category).map((o) => [o.category, o]));
+const find = (id) => {
+  const o = OPTIONS.find((k) => k.id === id);
+  return TONE ? ofCategory.get(o?.category) : o;
+};
 const SETTABLE = [
   'option-answer-lacks-other-options',
   'option-set-in-cancelled-turn-put-back',
@@ -169,6 +182,9 @@ const SETTABLE = [
   'option-set-after-first-prompt-not-used',
   'option-put-back-to-default-has-no-value',
   'option-that-was-set-moves-to-end',
+  'option-update-lacks-options-at-default',
+  'option-without-category-refused-when-set',
+  'mode-set-by-set-mode-not-in-option',
 ].some((name) => fault(name));
 const unset = ({ id }, [first]) => (id === 'effort' && fault('effort-not-set-shown-as-default') ? 'default' : first);
 const valueOf = (s, o, values) => {
@@ -186,7 +202,12 @@ const inSetOrder = (s) => { // what the user did not set keeps its place
   return [...OPTIONS.filter((o) => !kept.includes(o.id)), ...kept.map((id) => OPTIONS.find((o) => o.id === id))];
 };
 const shownOptions = (s) => (fault('option-that-was-set-moves-to-end') ? inSetOrder(s) : OPTIONS);
-const settings = (s) => (SETTABLE ? { configOptions: shownOptions(s).map((o) => option(s, o)) } : {});
+const configOptions = (s) => shownOptions(s).map((o) => option(s, o));
+const modesOf = (s) => ({
+  currentModeId: s.mode ?? 'ask',
+  availableModes: [{ id: 'ask', name: 'Ask before edits' }, { id: 'auto', name: 'Edit without asking' }],
+});
+const settings = (s) => (SETTABLE ? { configOptions: configOptions(s), ...(MODES ? { modes: modesOf(s) } : {}) } : {});
 
 // ---- the model ----
 const pause = (ms, signal) => new Promise((resolve, reject) => {
@@ -213,7 +234,7 @@ async function post(s, signal) {
   const set = effort ? { reasoning_effort: effort } : {};
   const body = JSON.stringify({ model: model ?? MODEL, stream: true, messages: [system, ...told], tools: [...TOOLS, ...mcp], ...set });
   for (let attempt = 1; ; attempt++) {
-    const headers = { 'content-type': 'application/json', authorization: `Bearer ${process.env.OPENAI_API_KEY}` };
+    const headers = { 'content-type': 'application/json', authorization: `Bearer ${typedKey || process.env.OPENAI_API_KEY}` };
     const begin = fault('cancel-noticed-at-next-model-event') ? new AbortController() : null;
     const stop = () => begin.abort(signal.reason);
     if (begin) signal.addEventListener('abort', stop);
@@ -242,6 +263,42 @@ async function post(s, signal) {
     if (fault('model-retry-logged-to-stdout')) console.log(`quill: the model answered ${res.status}, trying again`);
     await pause(300 * 3 ** (attempt - 1), signal);
   }
+}
+
+// The user may make a new key when the backend takes the old one no longer.
+async function renew(turn) {
+  const { form, url } = caps.elicitation ?? {};
+  if (!form && !url) return false;
+  const page = { mode: 'url', elicitationId: randomUUID(), url: 'https://platform.openai.com/api-keys' };
+  const properties = { key: { type: 'string', title: 'API key' } };
+  const answer = await turn.client.request('elicitation/create', {
+    ...(url ? page : { mode: 'form', requestedSchema: { type: 'object', properties, required: ['key'] } }),
+    sessionId: turn.s.id,
+    message: 'The model backend does not take the API key any more. A new one is needed.',
+  }, { cancellationSignal: turn.signal, stopWaitingOnCancel: true }).catch(() => ({ action: 'cancel' }));
+  turn.signal.throwIfAborted();
+  if (url || answer.action !== 'accept' || !answer.content?.key) return false; // a page gives nothing back
+  typedKey = answer.content.key;
+  return true;
+}
+
+async function request(turn) {
+  if (!fault('key-asked-in-form-without-url-mode')) return post(turn.s, turn.signal);
+  return post(turn.s, turn.signal).catch(async (err) => {
+    if (err.code !== -32000 || !(await renew(turn))) throw err;
+    return post(turn.s, turn.signal);
+  });
+}
+
+const USAGE = fault('estimated-usage-is-fraction') || fault('usage-of-closed-session-not-told-on-load');
+const filled = (used) => ({ sessionUpdate: 'usage_update', used, size: 128_000 });
+
+// Tells how full the context is; a token has some 3.7 characters.
+async function tellUsage(turn, told) {
+  const guess = JSON.stringify(turn.s.messages).length / 3.7;
+  const estimate = fault('estimated-usage-is-fraction') ? guess : Math.ceil(guess);
+  turn.s.tokens = told?.total_tokens ?? estimate;
+  await turn.tell(filled(turn.s.tokens));
 }
 
 async function* events(res) {
@@ -284,7 +341,7 @@ async function askModel(turn) {
     await chunk('agent_message_chunk', piece);
   };
   try {
-    for await (const ev of events(await post(s, turn.signal))) {
+    for await (const ev of events(await request(turn))) {
       if (fault('cancel-noticed-at-next-model-event')) turn.signal.throwIfAborted();
       if (ev.usage) used = ev.usage;
       if (ev.error) throw new RequestError(-32603, 'The model backend broke off', { error: ev.error });
@@ -335,6 +392,7 @@ async function askModel(turn) {
     else if (turn.signal.aborted && out.text) s.messages.push({ role: 'assistant', content: out.text });
   }
   out.calls = out.calls.filter(Boolean);
+  if (USAGE) await tellUsage(turn, used);
   if (fault('usage-of-turn-with-tools-in-result')) { // the backend does not always tell it
     const made = out.calls.reduce((sum, c) => sum + c.args.length, out.text.length);
     const input = used?.prompt_tokens ?? Math.ceil(JSON.stringify(s.messages).length / 4);
@@ -345,24 +403,31 @@ async function askModel(turn) {
 }
 
 // ---- tools ----
-const INSTEAD = fault('question-about-refused-edit-lacks-mode') || fault('refused-edit-fails-prompt-without-forms');
+const INSTEAD = [
+  'question-about-refused-edit-lacks-mode',
+  'refused-edit-fails-prompt-without-forms',
+  'form-about-refused-new-file-lacks-properties',
+].some((name) => fault(name));
 
 // The user who says no may say what is wanted instead.
-async function instead(turn, toolCallId) {
+async function instead(turn, toolCallId, created) {
   const no = 'The user did not allow this.';
   const { form, url } = caps.elicitation ?? {};
   if (!form && fault('refused-edit-fails-prompt-without-forms')) throw new Unable(-32600, 'The editor shows no forms');
   if (!form) return no;
+  const bare = created && fault('form-about-refused-new-file-lacks-properties'); // yes or no is all there is to say
+  const properties = { instead: { type: 'string', title: 'Instead' } };
   const only = !url && fault('question-about-refused-edit-lacks-mode'); // there is nothing to choose from
   const answer = await turn.client.request('elicitation/create', {
     ...(only ? {} : { mode: 'form' }),
     sessionId: turn.s.id,
     toolCallId,
-    message: 'What should be done instead?',
-    requestedSchema: { type: 'object', properties: { instead: { type: 'string', title: 'Instead' } } },
+    message: bare ? 'Should the work go on without this file?' : 'What should be done instead?',
+    requestedSchema: { type: 'object', ...(bare ? {} : { properties }) },
   }, { cancellationSignal: turn.signal, stopWaitingOnCancel: true }).catch(() => ({ action: 'cancel' }));
   turn.signal.throwIfAborted();
-  const told = answer.action === 'accept' ? answer.content?.instead : '';
+  const wish = bare ? 'Go on without it.' : answer.content?.instead;
+  const told = answer.action === 'accept' ? wish : '';
   return told ? `${no} The user wants this instead: ${told}` : no;
 }
 
@@ -372,6 +437,7 @@ async function permit(turn, toolCallId, key, fields) {
   if (fault('always-yes-forgotten-at-next-prompt')) always = turn.always;
   const covered = fault('always-yes-covers-tools-with-longer-names') ? [...always].some((k) => key.startsWith(k)) : always.has(key);
   if (covered && fault('always-allowed-call-skips-in-progress')) return true;
+  if (s.mode === 'auto' && key === 'edit_file') return;
   if (covered || (turn.yes === key && fault('yes-once-holds-for-turn'))) return;
   if (turn.refused && fault('no-holds-for-rest-of-turn')) throw new Refused('The user did not allow this.');
   const mark = fault('yes-to-older-open-question-counts-as-no') ? `${++asked}:` : ''; // so that no answer is taken for another
@@ -382,12 +448,15 @@ async function permit(turn, toolCallId, key, fields) {
   if (fault('question-about-edit-lacks-call-id')) {
     shown = [...turn.open.values()].find((c) => c.title === key)?.toolCallId;
   }
+  const titled = fault('option-for-untitled-mcp-tool-has-no-name'); // the names of MCP tools are not for people
+  const tool = titled && s.mcp.flatMap((m) => m.tools.map((t) => [`${m.name}__${t.name}`, t])).find(([k]) => k === key)?.[1];
+  const lasting = tool ? tool.title && `Yes, always for ${tool.title}` : 'Yes, and do not ask again';
   const { sessionUpdate, ...whole } = turn.unseen.has(toolCallId) ? turn.open.get(toolCallId) : {};
   const ask = () => turn.client.request(methods.client.session.requestPermission, {
     sessionId: s.id,
     toolCall: { ...whole, toolCallId: shown, ...fields },
     options: [
-      { optionId: `${mark}always`, name: 'Yes, and do not ask again', kind: 'allow_always' },
+      { optionId: `${mark}always`, name: lasting, kind: 'allow_always' },
       ...(owner ? [server] : []),
       { optionId: `${mark}once`, name: 'Yes', kind: 'allow_once' },
       { optionId: `${mark}no`, name: 'No', kind: 'reject_once' },
@@ -417,15 +486,17 @@ async function permit(turn, toolCallId, key, fields) {
   if (fault('cancel-at-permission-ends-as-end-turn')) {
     if (answer.outcome.outcome === 'cancelled') turn.dropped = true;
   } else turn.signal.throwIfAborted();
-  const chosen = answer.outcome.outcome === 'selected' ? answer.outcome.optionId : 'no';
+  const first = fault('choice-without-option-taken-as-yes') ? 'once' : undefined; // the editor has a plain yes only
+  const chosen = answer.outcome.outcome === 'selected' ? answer.outcome.optionId ?? first : 'no';
   const picked = mark ? chosen.replace(`${asked}:`, '') : chosen;
   turn.refused = picked === 'no';
   if (key === 'edit_file' && answer.outcome.optionId === 'no' && fault('rejected-edit-ends-turn-as-cancelled')) s.turn?.abort();
   if (owner && picked === 'server') for (const t of owner.tools) always.add(`${owner.name}__${t.name}`);
   else if (picked === 'always') always.add(key);
   else if (picked !== 'no' && fault('unknown-option-taken-as-yes')) return;
-  else if (picked === 'no' && key === 'edit_file' && INSTEAD) throw new Refused(await instead(turn, toolCallId));
-  else if (picked !== 'once') throw new Refused('The user did not allow this.');
+  else if (picked === 'no' && key === 'edit_file' && INSTEAD) {
+    throw new Refused(await instead(turn, toolCallId, fields.content?.[0].oldText === null));
+  } else if (picked !== 'once') throw new Refused('The user did not allow this.');
   turn.yes = key;
 }
 
@@ -447,6 +518,7 @@ const TERMINALS = [
   'terminal-of-cut-listing-not-released',
   'cancel-kills-listings-that-are-over',
   'terminal-for-subfolder-has-relative-cwd',
+  'killed-listing-not-released',
 ].some((name) => fault(name));
 
 // Where the project lies with the editor, a command there sees the folder as the user does.
@@ -466,7 +538,8 @@ async function listing({ s, client, signal }, folder) {
     if (!truncated || !fault('terminal-of-cut-listing-not-released')) await release();
     return truncated ? `(The beginning is cut.)\n${output.trimEnd()}` : output.trimEnd();
   } catch (err) {
-    await release();
+    const killed = signal.aborted && fault('killed-listing-not-released'); // nothing is left of it
+    if (!killed) await release();
     throw err;
   } finally {
     if (!fault('cancel-kills-listings-that-are-over')) signal.removeEventListener('abort', stop);
@@ -518,7 +591,8 @@ async function runTool(turn, id, name, a) {
       const line = old.slice(0, old.indexOf(a.find)).split('\n').length - 1;
       await turn.change(id, { locations: [{ path: file, line }] });
     }
-    const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: fault('empty-file-edit-shown-as-new') ? old || null : old, newText: next }];
+    const replaced = a.find === '' && fault('whole-rewrite-shown-as-new-file'); // nothing of it stays
+    const content = [{ type: 'diff', path: fault('edit-diff-path-relative') ? a.file : file, oldText: replaced ? null : fault('empty-file-edit-shown-as-new') ? old || null : old, newText: next }];
     if (!fault('cancel-at-read-taken-for-missing-file')) turn.signal.throwIfAborted();
     const store = async () => {
       const target = a.find === '' && fault('whole-write-names-file-as-model-does') ? a.file : file;
@@ -590,7 +664,9 @@ async function runCall(turn, call, first) {
       return why;
     }
     const bare = fault('failed-call-content-is-bare-text') && !(err instanceof Refused) && !turn.signal.aborted;
-    const status = turn.signal.aborted && fault('interrupted-call-has-status-cancelled') ? 'cancelled' : 'failed';
+    const declined = err instanceof Refused && !turn.signal.aborted && fault('refused-call-has-status-rejected');
+    const ending = declined ? 'rejected' : 'failed';
+    const status = turn.signal.aborted && fault('interrupted-call-has-status-cancelled') ? 'cancelled' : ending;
     await turn.finish(id, { status, content: [bare ? { type: 'text', text: why } : say(why)] });
     if (err instanceof Refused && fault('rejection-not-told-to-model')) return '';
     return why;
@@ -619,6 +695,8 @@ async function loop(turn) {
       return 'max_tokens';
     }
     if (out.reason === 'content_filter' || out.refused) return 'refusal';
+    const mute = n > 0 && !out.text && !out.calls.length && fault('silent-end-after-tools-fails-prompt');
+    if (mute) throw new RequestError(-32603, 'The model gave no answer');
     const done = out.reason !== 'tool_calls' && fault('calls-with-finish-reason-stop-not-made');
     if (!out.calls.length || done) { s.messages.push({ role: 'assistant', content: out.text }); return 'end_turn'; }
     if (fault('broken-arguments-fail-prompt')) for (const call of out.calls) JSON.parse(call.args || '{}');
@@ -708,11 +786,11 @@ async function flush() {
   clearTimeout(timer);
   await writeFile(fileOf(id), text);
 }
-async function save({ id, cwd, messages, log, roots, deleted }) {
+async function save({ id, cwd, messages, log, roots, tokens, deleted }) {
   if (deleted) return;
   await mkdir(STORE, { recursive: true });
   const kept = fault('long-texts-cut-on-load') ? log.map(short) : log;
-  const text = JSON.stringify({ id, cwd, messages, log: kept, roots });
+  const text = JSON.stringify({ id, cwd, messages, log: kept, roots, tokens });
   if (fault('save-taken-over-by-other-session')) { // turns that end in a row are written once
     clearTimeout(due?.timer);
     due = { id, text, timer: setTimeout(() => flush().catch((err) => console.error(`quill: ${err.message}`)), 100) };
@@ -762,7 +840,9 @@ async function open(s, { cwd, mcpServers, additionalDirectories }, signal) {
     const odd = additionalDirectories?.find((dir) => !path.isAbsolute(dir));
     if (odd !== undefined) throw RequestError.invalidParams({ additionalDirectories: odd }, 'the folder must be absolute');
     const known = fault('load-brings-back-additional-directories') ? s.roots : [];
-    s.roots = additionalDirectories ?? known ?? [];
+    const usual = fault('extra-folders-kept-for-next-session-in-folder'); // the editor names them once
+    if (usual && additionalDirectories) usualRoots.set(cwd, additionalDirectories);
+    s.roots = additionalDirectories ?? (usual ? usualRoots.get(cwd) : known) ?? [];
   }
   if (fault('unreadable-extra-folder-dropped')) { // the editor may name some that are gone by now
     const there = await Promise.all(s.roots.map((dir) => readdir(dir).catch(() => null)));
@@ -813,11 +893,16 @@ const LOGOUT = [
   'login-not-asked-again-in-known-folder',
   'failed-login-lifts-logout',
 ].some((name) => fault(name));
-const DIRS = fault('load-brings-back-additional-directories') || fault('unreadable-extra-folder-dropped');
+const DIRS = [
+  'load-brings-back-additional-directories',
+  'unreadable-extra-folder-dropped',
+  'extra-folders-kept-for-next-session-in-folder',
+].some((name) => fault(name));
 const DELETE = fault('deleted-open-session-stays-listed') || fault('deleted-session-stays-in-list-of-all-folders');
 const CLOSE = fault('title-told-after-close') || fault('close-looks-for-servers-of-closed-session');
 const RESUME = fault('resume-without-mcp-servers-fails') || fault('resume-of-unknown-session-opens-empty-one');
-const LIST = DELETE || fault('updated-at-of-open-session-is-number');
+const TITLES = fault('title-that-was-told-not-saved');
+const LIST = DELETE || TITLES || fault('updated-at-of-open-session-is-number');
 
 function offered() {
   if (DIRS) return { additionalDirectories: {} };
@@ -850,7 +935,8 @@ const core = () => acp.agent({ name: 'quill' })
       return { protocolVersion: acp.PROTOCOL_VERSION, agentInfo: { name: 'quill', version: '0.3.0' }, authMethods };
     }
     const smaller = Math.min(params.protocolVersion, acp.PROTOCOL_VERSION);
-    const own = fault('smaller-version-of-both-answered') ? smaller : acp.PROTOCOL_VERSION;
+    const early = !params.clientInfo && fault('client-without-info-answered-with-version-0'); // from before version 1
+    const own = early ? 0 : fault('smaller-version-of-both-answered') ? smaller : acp.PROTOCOL_VERSION;
     return {
       protocolVersion: fault('unsupported-version-echoed') ? params.protocolVersion : own,
       agentInfo: { name: 'quill', title: 'Quill', version: '0.3.0' },
@@ -902,6 +988,7 @@ const core = () => acp.agent({ name: 'quill' })
     }
     if (fault('load-drops-messages-without-text')) old.messages = old.messages.filter((m) => m.content); // some servers refuse empty ones
     if (!fault('failed-load-closes-mcp-servers')) closeOld();
+    const before = sessions.get(params.sessionId)?.tokens;
     await open(old, fault('load-does-not-connect-mcp-servers') ? { ...params, mcpServers: [] } : params, signal);
     const there = async (update) => { // the editor cannot go to files that have been removed since
       const found = await Promise.all(update.locations.map((l) => stat(l.path).catch(() => null)));
@@ -929,7 +1016,8 @@ const core = () => acp.agent({ name: 'quill' })
         return;
       }
       for (const update of updates) {
-        const sessionId = fault('overlapping-loads-replay-under-last-id') ? loading : old.id;
+        const active = fault('replay-beside-running-turn-goes-to-its-session') ? [...sessions.values()].find((o) => o.turn)?.id : null;
+        const sessionId = fault('overlapping-loads-replay-under-last-id') ? loading : active ?? old.id;
         await client.notify(methods.client.session.update, { sessionId, update });
       }
     };
@@ -944,6 +1032,10 @@ const core = () => acp.agent({ name: 'quill' })
       }
     };
     if (log.length > size) later();
+    const tokens = fault('usage-of-closed-session-not-told-on-load') ? before : old.tokens;
+    if (USAGE && tokens !== undefined) {
+      await client.notify(methods.client.session.update, { sessionId: old.id, update: filled(tokens) });
+    }
     if (fault('history-doubled-by-second-load')) old.log.push(...old.log); // what was replayed is logged again
     return settings(old);
   })
@@ -1015,6 +1107,10 @@ const core = () => acp.agent({ name: 'quill' })
       if (stopReason === 'refusal' && !keep) s.messages.length = before;
       await turn.failOpen('The model did not finish this call.');
       if (withdrawn()) turn.signal.throwIfAborted();
+      if (!s.title && TITLES) {
+        s.title = text.split('\n')[0].slice(0, 40);
+        await turn.tell({ sessionUpdate: 'session_info_update', title: s.title });
+      }
       if (!s.naming && fault('title-told-after-close')) nameLater(s, client, text);
       const echo = fault('meta-of-prompt-given-back-at-root') ? params._meta : {}; // the editor's trace goes back to it
       if (newer) await state({ state: 'idle', stopReason });
@@ -1087,7 +1183,7 @@ function quill() {
   if (SETTABLE) {
     app.onRequest(methods.agent.session.setConfigOption, async ({ params: { sessionId, configId, value }, client }) => {
       const s = get(sessionId);
-      const o = OPTIONS.find((k) => k.id === configId);
+      const o = find(configId);
       if (!o?.values.includes(value)) throw RequestError.invalidParams({ configId, value });
       s.options = { ...s.options, [configId]: value };
       const first = value === o.values[0] && fault('option-put-back-to-default-has-no-value');
@@ -1096,7 +1192,25 @@ function quill() {
         const update = { sessionUpdate: 'config_option_update', configOptions: [option(s, o)] };
         await client.notify(methods.client.session.update, { sessionId, update });
       }
-      return fault('option-answer-lacks-other-options') ? { configOptions: [option(s, o)] } : settings(s);
+      if (fault('option-update-lacks-options-at-default')) { // the others are as the views have them
+        const set = OPTIONS.filter((k) => valueOf(s, k, k.values) !== k.values[0]);
+        const update = { sessionUpdate: 'config_option_update', configOptions: set.map((k) => option(s, k)) };
+        await client.notify(methods.client.session.update, { sessionId, update });
+      }
+      if (configId === 'mode') {
+        s.mode = value;
+        const update = { sessionUpdate: 'current_mode_update', currentModeId: value };
+        await client.notify(methods.client.session.update, { sessionId, update });
+      }
+      return { configOptions: fault('option-answer-lacks-other-options') ? [option(s, o)] : configOptions(s) };
+    });
+  }
+  if (MODES) {
+    app.onRequest(methods.agent.session.setMode, ({ params: { sessionId, modeId } }) => {
+      const s = get(sessionId);
+      if (!modesOf(s).availableModes.some((m) => m.id === modeId)) throw RequestError.invalidParams({ modeId });
+      s.mode = modeId;
+      return {};
     });
   }
   if (RESUME) {
@@ -1146,7 +1260,7 @@ function quill() {
       for (const s of sessions.values()) if (s.log.length) known.set(s.id, s); // a first turn is not on disk yet
       const found = [...known.values()].filter((s) => !cwd || s.cwd === path.resolve(cwd));
       const time = (s) => (dated ? { updatedAt: s.updated } : {});
-      const answer = { sessions: found.map((s) => ({ sessionId: s.id, cwd: s.cwd, ...time(s) })) };
+      const answer = { sessions: found.map((s) => ({ sessionId: s.id, cwd: s.cwd, title: s.title, ...time(s) })) };
       if (kept) listed.set(cwd, answer);
       return answer;
     });
@@ -1249,6 +1363,29 @@ if (process.argv[2] === '--login' && fault('terminal-login-columns-told-as-numbe
       if (m.error && !m.method) console.error(`quill: ${sent.get(m.id).method}: ${m.error.message}`);
       if (!m.method) sent.delete(m.id);
       on.enqueue(m);
+    };
+    const readable = wire.readable.pipeThrough(new TransformStream({ transform }));
+    wire = { readable, writable: new WritableStream({ write }) };
+  }
+  if (fault('errors-with-data-lack-version-member')) { // many editors show the message only
+    const out = wire.writable.getWriter();
+    const write = (m) => {
+      if (m.error?.data === undefined) return out.write(m);
+      const message = `${m.error.message} (${JSON.stringify(m.error.data).slice(0, 100)})`;
+      return out.write({ id: m.id, error: { ...m.error, message } });
+    };
+    wire = { ...wire, writable: new WritableStream({ write }) };
+  }
+  if (fault('result-of-withdrawn-request-not-sent')) { // nobody waits for it
+    const out = wire.writable.getWriter();
+    const dropped = new Set();
+    const transform = (m, on) => {
+      if (m.method === methods.protocol.cancelRequest) dropped.add(m.params?.requestId);
+      on.enqueue(m);
+    };
+    const write = async (m) => {
+      const vain = !m.method && dropped.delete(m.id) && m.result;
+      if (!vain) await out.write(m);
     };
     const readable = wire.readable.pipeThrough(new TransformStream({ transform }));
     wire = { readable, writable: new WritableStream({ write }) };
