@@ -47,12 +47,13 @@ func texts(v wire.Value) bool {
 	return !v.Exists() || v.IsNull() || v.Kind() == wire.Object
 }
 
-// terminalLogin reports whether a problem is about a member of a login in a terminal that AUTH-METHODS reports. A method
-// whose env has the wrong shape fits only the form of other methods.
+// terminalLogin reports whether a problem is about a member of a login in a terminal that AUTH-METHODS reports. A
+// method whose env has the wrong shape fits only the form of other methods.
 func terminalLogin(ev *event, p schema.Problem) bool {
 	method, member := p.Path, ""
-	if at := strings.LastIndexByte(p.Path, '.'); strings.HasSuffix(p.Path, ".command") || strings.HasSuffix(p.Path, ".env") {
-		method, member = p.Path[:at], p.Path[at+1:]
+	at := strings.LastIndexByte(p.Path, '.')
+	if last := p.Path[at+1:]; at > 0 && (last == "command" || last == "env") {
+		method, member = p.Path[:at], last
 	}
 	m := ev.JSON().Path(method)
 	return strings.HasPrefix(p.Type, "AuthMethod") && m.Get("type").Is("terminal") &&

@@ -46,7 +46,7 @@ func planFull(w *watch) {
 			w.find("delta", ev, "", []int{before.seq},
 				"The plan update has one entry, but the plan before had %d: an update must be the whole plan.",
 				before.size)
-		case next.size < before.size && lost > 0 && !written(next.turn): // the model may drop steps
+		case next.size < before.size && lost > 0 && next.turn != nil && !written(next.turn): // the model may drop steps
 			w.find("shrunk", ev, "", []int{before.seq},
 				"The plan update has %d entries instead of %d, and lacks %d unfinished ones.", next.size, before.size,
 				lost)
