@@ -110,6 +110,8 @@ func plain(ev *event) bool {
 func promptAccepted(w *watch) {
 	v := w.version
 	kinds, gates := []string{"text", "resource_link", "image", "audio", "resource"}, v.gates("ContentBlock")
+	chosen := map[*session]bool{} // the user set an option, perhaps a model that takes no pictures
+	w.On(func(ev *event) { rules.Remember(chosen, rememberedSessions, ev.session, true) }, asked(setOption))
 	strongest := map[*session]string{} // rarest content type of the running prompt; no entry if the prompt is invalid
 	w.On(func(ev *event) {
 		if ev.session != nil && ev.code() == -32602 {
@@ -131,7 +133,7 @@ func promptAccepted(w *watch) {
 		rarest, known, blocks := 0, true, ev.params.Get("prompt")
 		for b := range blocks.Items() {
 			at := slices.Index(kinds, b.Get("type").Str())
-			rarest, known = max(rarest, at), known && at >= 0
+			rarest, known = max(rarest, at), known && at >= 0 && (!isMedia(b) || genuine(b) && !chosen[s])
 		}
 		allowed := known && ev.conn.has(rules.OfAgent, gates[kinds[rarest]])
 		v.schema.CheckType("PromptRequest", ev.params, func(p schema.Problem) {
@@ -152,6 +154,19 @@ func promptAccepted(w *watch) {
 		w.judge(strings.ReplaceAll(kind, "_", "-"), ev.code() == -32602, ev, "", []int{ev.Ref},
 			"The agent refused a valid prompt with %s: -32602 %q.", kind, ev.err.Get("message").Str())
 	}, answered(prompt))
+}
+
+// isMedia reports whether a content block is a picture or a sound.
+func isMedia(b wire.Value) bool { return b.Get("type").Is("image") || b.Get("type").Is("audio") }
+
+// beginnings has, by type, how the base64 of a file begins, for the types that models usually take.
+var beginnings = map[string]string{"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/", "image/gif": "R0lGOD",
+	"image/webp": "UklGR", "audio/wav": "UklGR"}
+
+// genuine reports whether the data of a picture or sound may be what its type says. An agent may refuse other data.
+func genuine(b wire.Value) bool {
+	first := beginnings[b.Get("mimeType").Str()]
+	return first != "" && strings.HasPrefix(b.Get("data").Str(), first)
 }
 
 // reach follows which turns reach the model.
@@ -186,7 +201,7 @@ func newReach(w *watch) *reach {
 
 // judge takes the answer to a prompt whose rarest content is of the given kind.
 func (r *reach) judge(w *watch, ev *event, kind string) {
-	if !w.version.states && (kind == "resource_link" || kind == "resource") {
+	if !w.version.states && kind != "text" {
 		w.judge("failed", r.failed(ev), ev, "", []int{ev.Ref},
 			"The agent answered a prompt whose rarest content is %s with an internal error, %q, before it asked the model.",
 			kind, ev.err.Get("message").Str())
