@@ -280,7 +280,7 @@ func (t *Turn) joined(owed []*reply) string {
 // RunTogether returns the part of said around the first white space between two words that is not in shown. Other words
 // may be before and after those of said. The result is "" if shown has the words with their white space, or lacks them.
 func RunTogether(said, shown string) (at string) {
-	if strings.Contains(shown, said) {
+	if strings.Contains(shown, strings.TrimSpace(said)) {
 		return ""
 	}
 	words, all := Bare(said), Bare(shown)

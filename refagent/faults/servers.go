@@ -63,7 +63,9 @@ func servesUntilCancel() hooks {
 			return "", errors.New("not connected")
 		}
 		text, err := call(ctx)
-		gone.set("", ctx.Err() != nil)
+		if ctx.Err() != nil {
+			gone.set("", true)
+		}
 		return text, err
 	}}
 }

@@ -146,20 +146,27 @@ func (w *writer) command() {
 	var more script.Word
 	if w.has("media") && w.one(3) {
 		requirement, ends = "CMD-004", "any" // the agent takes the command alone
-		link := object{"type": "resource_link", "uri": "https://docs.example.test/" + w.name("page"), "name": w.named}
-		more = script.Option("blocks", script.Quote(marshal([]object{link})))
+		beside := object{"type": "resource_link", "uri": "https://docs.example.test/" + w.name("page"), "name": w.named}
+		if w.able("promptCapabilities.embeddedContext") && w.one(2) {
+			beside = object{"type": "resource", "resource": object{"uri": "file:///elsewhere/" + w.named + ".md",
+				"text": w.text()}}
+		}
+		more = script.Option("blocks", script.Quote(marshal([]object{beside})))
 		w.covered("command", "beside a link")
 	}
 	said := "/" + name
-	if w.one(3) { // as an editor completes it
-		said, requirement = said+" ", "" // the protocol does not say so
+	blank := w.one(4)
+	if blank { // as an editor completes it
+		said += " "
 		w.covered("command", "with a blank behind it")
 	}
 	w.check(requirement, "runs-the-command")
 	w.Add("prompt %s %s %s as %s", c.name, script.Quote(said), more, w.name("P"))
 	w.Turns = append(w.Turns, turnOf(w.last())) // for an agent that asks the model nevertheless
 	w.Add("await turn %s %s session=%s", ends, w.soon(), c.name)
-	w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+` ?"`))
+	if !blank { // the protocol does not say whether that is still the command
+		w.Add("! saw model request session=%s raw~%s", c.name, script.Quote(`"/`+name+`"`))
+	}
 	w.check("", "goes-on")
 	w.covered("command", name)
 	if set { // the option holds, or the agent tells its new value

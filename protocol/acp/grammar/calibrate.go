@@ -63,6 +63,7 @@ func Calibration(p *agents.Profile) map[string]sweep.Archive {
 	}
 	t, m := newProbe("The tools of this agent."), newProbe("A tool of a server.")
 	t.Add("elicit decline")
+	m.Add("elicit decline")
 	m.Add("mcp canary stdio")
 	for _, l := range []*writer{t, m} {
 		l.Add("session new s")

@@ -228,7 +228,7 @@ func (w *writer) shellsApart() {
 	told := "apart=" + mark
 	if w.one(2) {
 		w.file(mark+"/readme.txt", "\n")
-		commands, told = []string{"cd $WORK/" + mark, "echo apart=$$PWD"}, `apart=[^ "]*/`+mark
+		commands, told = []string{"cd $WORK/" + mark, "echo apart=$$PWD"}, `apart=[^ "\\]*/`+mark
 	}
 	for i, c := range []*convo{first, second} {
 		w.turn(c, reply{tool("run_shell", object{"command": commands[i]})}, w.last())

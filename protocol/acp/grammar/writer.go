@@ -42,7 +42,7 @@ type writer struct {
 	made     []call            // calls of the turn that is being written
 	server   string            // name of the MCP server, or of the first one if there are two
 	another  string            // http or twin: the server beside the one over stdio, with tools of the same names
-	later    bool              // the editor answers questions with an action that no agent knows
+	later    bool              // the editor gives no answer to questions that an agent knows
 	booleans bool              // the editor takes boolean options
 	hung     bool              // the server has ended or no longer answers, or a session does without it
 	folder   string            // folder of the current turn's session with a slash behind it; "" for the workspace
@@ -246,6 +246,7 @@ func (w *writer) offersNewer() {
 	w.Add("initialize version=%s", strconv.Itoa(newerVersion))
 	if w.has("process") && w.one(2) { // the next process is offered the agent's own version
 		w.Add("restart")
+		w.stops++
 	}
 	w.covered("initialize", "newer version")
 }

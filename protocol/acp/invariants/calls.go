@@ -322,23 +322,26 @@ func (x *calling) latest() string {
 // each into a code block.
 func (c *callWatch) whole(ev *event, x *calling, results string) {
 	const most = 64 // bytes of the end and of the beginning; an end that is shorter may be a title or a command
-	inPieces := len(x.pieces) > 1
+	if len(x.pieces) < 2 {
+		return
+	}
+	inPieces, end := true, ""
 	for i, p := range x.pieces {
 		if p.secret {
 			return
 		}
+		start := strings.Trim(p.text, "`")
 		if i > 0 {
-			end := strings.Trim(x.pieces[i-1].text, "`")
-			start := strings.Trim(p.text, "`")
 			joined := end[max(0, len(end)-most):] + start[:min(len(start), most)]
-			inPieces = inPieces && len(end) >= most && start != "" && !strings.Contains(p.text, end) &&
-				strings.Count(results, joined) == 1
+			inPieces = inPieces && len(end) >= most && start != "" && strings.Count(results, joined) == 1 &&
+				!strings.Contains(start, strings.Trim(x.pieces[i-1].text, "`"))
 		}
-	}
-	if len(x.pieces) < 2 {
-		return
+		end += start
 	}
 	first, last := x.pieces[0], x.pieces[len(x.pieces)-1]
+	if len(last.text)*10 >= len(first.text)*9 {
+		inPieces = false // the last lines of an output, in a window of one size
+	}
 	c.judge("pieces", inPieces, ev, "", []int{first.seq, last.seq},
 		"The agent sent a call's content in pieces: first %q, last %q (without white space). Each update must have "+
 			"the whole content.", clip(first.text), clip(last.text))

@@ -112,7 +112,7 @@ func partialLists(w *watch) {
 
 // backWithin is how soon a lost option must be back for the list without it to be a part of a list. Later, the option
 // may have been away.
-const backWithin = 10 * time.Second
+const backWithin = 2 * time.Second
 
 // sameValue reports whether both lists have the option with the given id, with the same value.
 func sameValue(before, after []option, id string) bool {

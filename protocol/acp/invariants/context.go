@@ -143,7 +143,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	g.latest = ev.number()
 	if g.failed {
 		// An agent that sends less after a failure has found that the conversation is too long.
-		w.vague[s.id] = w.vague[s.id] || w.lacks(s, all.String())
+		w.vague[s.id] = w.vague[s.id] || !a.Partial && w.lacks(s, all.String())
 		return
 	}
 	w.repeats(g, s, a, all.String())

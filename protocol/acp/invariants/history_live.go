@@ -41,13 +41,13 @@ func (l *liveItems) has(session, id string) bool {
 }
 
 // ends reports whether an update after a load belongs to the history: the call had ended before the load, the replay
-// announced it, and the replay lacks its end or the update repeats it. An update with content may be news of a command
-// in the background.
+// announced it, and the replay lacks its end or the update repeats the status alone. An update with more may be news of
+// a command in the background.
 func (l *liveItems) ends(ev *event) bool {
 	s, t := ev.session, ev.tool
 	return t != nil && t.by == byCall && s.restored.seq < t.first && t.first < s.restSeq &&
 		l.calls[callOf{s.id, t.id}] &&
-		(!t.status.final() || ev.update.Get("status").Exists() && !ev.update.Get("content").Exists())
+		(!t.status.final() || ev.update.Get("status").Exists() && ev.update.Len() == 3)
 }
 
 // stepsOf returns the steps of a plan, without white space.

@@ -8,11 +8,13 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// initEcho checks the version and the error in the answer to initialize. It also checks that the agent sends no
+// initEcho checks the version, the capabilities and the error in the answer to initialize. It also checks that the agent sends no
 // message before this answer.
 func initEcho(w *watch) {
 	before := map[*conn]int{}
-	told, bare := 0, 0 // Seq of the first result with agentCapabilities, and of the first without
+	// told has, by the agent's name and version, the Seq of the first result with agentCapabilities, and of the first
+	// without.
+	told := map[string][2]int{}
 	w.On(func(ev *event) {
 		if ev.Ref != ev.conn.initAsked {
 			return // the protocol does not define a second initialize
@@ -40,9 +42,12 @@ func initEcho(w *watch) {
 		can := ev.result.Get("agentCapabilities")
 		chosen, _ := ev.result.Get("protocolVersion").Int()
 		if chosen == 1 && (can.Len() > 0 || !isSet(can)) {
-			one := pick(can.Len() > 0, &told, &bare)
+			by := string(ev.result.Get("agentInfo").Raw())
+			results := told[by]
+			one := &results[pick(can.Len() > 0, 0, 1)]
 			*one = cmp.Or(*one, ev.Seq)
-			w.judge("capabilities", told > 0 && bare > 0, ev, "", []int{min(told, bare)},
+			rules.Remember(told, rememberedSessions, by, results)
+			w.judge("capabilities", results[0] > 0 && results[1] > 0, ev, "", []int{min(results[0], results[1])},
 				"The agent tells agentCapabilities in one result of initialize and none in another.")
 		}
 		if ev.request.offered == 1 {

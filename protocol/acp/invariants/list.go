@@ -70,7 +70,7 @@ func (w *watch) judgePage(ev *event, ch *chain) {
 	_, named := ch.cursors[r.cursor]
 	list := ev.result.Get("sessions")
 	empty := list.Kind() == wire.Array && list.Len() == 0
-	full := ch.size > 1 && ch.size == ch.before && w.state.running() == 1 && !ev.result.Get("nextCursor").Exists()
+	full := ch.size > 1 && ch.size == ch.before && w.state.running() == 1 && !isSet(ev.result.Get("nextCursor"))
 	w.judge(pick(full, "after-last", "empty-page"), empty && named && r.cwd == "" && !ch.changed, ev, "",
 		[]int{ch.cursors[r.cursor]}, "The agent returned the cursor %q, but its page has no sessions.", r.cursor)
 	ch.size, ch.before = list.Len(), ch.size

@@ -110,8 +110,9 @@ func plain(ev *event) bool {
 func promptAccepted(w *watch) {
 	v := w.version
 	kinds, gates := []string{"text", "resource_link", "image", "audio", "resource"}, v.gates("ContentBlock")
-	chosen := map[*session]bool{} // the user set an option, perhaps a model that takes no pictures
-	w.On(func(ev *event) { rules.Remember(chosen, rememberedSessions, ev.session, true) }, asked(setOption))
+	// taken has the kinds of media that the agent has taken in a connection, so that its model takes them.
+	taken := map[*conn]map[string]bool{}
+	w.On(func(ev *event) { delete(taken, ev.conn) }, append(setUps(asked), asked(setOption), asked(setMode))...)
 	strongest := map[*session]string{} // rarest content type of the running prompt; no entry if the prompt is invalid
 	w.On(func(ev *event) {
 		if ev.session != nil && ev.code() == -32602 {
@@ -133,7 +134,7 @@ func promptAccepted(w *watch) {
 		rarest, known, blocks := 0, true, ev.params.Get("prompt")
 		for b := range blocks.Items() {
 			at := slices.Index(kinds, b.Get("type").Str())
-			rarest, known = max(rarest, at), known && at >= 0 && (!isMedia(b) || genuine(b) && !chosen[s])
+			rarest, known = max(rarest, at), known && at >= 0 && (!isMedia(b) || genuine(b))
 		}
 		allowed := known && ev.conn.has(rules.OfAgent, gates[kinds[rarest]])
 		v.schema.CheckType("PromptRequest", ev.params, func(p schema.Problem) {
@@ -150,8 +151,18 @@ func promptAccepted(w *watch) {
 			return
 		}
 		delete(strongest, s)
-		reach.judge(w, ev, kind)
-		w.judge(strings.ReplaceAll(kind, "_", "-"), ev.code() == -32602, ev, "", []int{ev.Ref},
+		media := kind == "image" || kind == "audio"
+		if media && ev.stop == "end_turn" && reach.requests > reach.before[s] {
+			if taken[ev.conn] == nil {
+				taken[ev.conn] = map[string]bool{}
+			}
+			taken[ev.conn][kind] = true
+		}
+		known := !media || taken[ev.conn][kind]
+		if known {
+			reach.judge(w, ev, kind)
+		}
+		w.judge(pick(known, "", "first-")+strings.ReplaceAll(kind, "_", "-"), ev.code() == -32602, ev, "", []int{ev.Ref},
 			"The agent refused a valid prompt with %s: -32602 %q.", kind, ev.err.Get("message").Str())
 	}, answered(prompt))
 }
@@ -163,7 +174,7 @@ func isMedia(b wire.Value) bool { return b.Get("type").Is("image") || b.Get("typ
 var beginnings = map[string]string{"image/png": "iVBORw0KGgo", "image/jpeg": "/9j/", "image/gif": "R0lGOD",
 	"image/webp": "UklGR", "audio/wav": "UklGR"}
 
-// genuine reports whether the data of a picture or sound may be what its type says. An agent may refuse other data.
+// genuine reports whether the data of a picture or sound begins as its type says. An agent may refuse other data.
 func genuine(b wire.Value) bool {
 	first := beginnings[b.Get("mimeType").Str()]
 	return first != "" && strings.HasPrefix(b.Get("data").Str(), first)

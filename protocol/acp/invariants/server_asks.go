@@ -30,6 +30,14 @@ func (w *serverWatch) hearsUser(ev *event) {
 	if s == nil {
 		return
 	}
+	if o, _ := ev.chosen(); o.kind == "allow_always" { // it may answer the other questions of the turn too
+		for at, other := range w.questions {
+			if other.of == s.of {
+				other.question = 0
+				delete(w.questions, at)
+			}
+		}
+	}
 	how := denial(ev)
 	s.question, s.denied = 0, pick(how == rejectedOnce || how == rejectedAlways, ev.Seq, 0)
 }
@@ -38,6 +46,7 @@ func (w *serverWatch) hearsUser(ev *event) {
 func (w *serverWatch) dropsQuestion(ev *event) {
 	if r := ev.conn.ids[rules.OfAgent][idOf(ev.params.Get("requestId"))]; r != nil && w.questions[r.seq] != nil {
 		w.questions[r.seq].question = 0
+		delete(w.questions, r.seq)
 	}
 }
 

@@ -30,7 +30,11 @@ func settingsApart(w *watch) {
 	c := choices{w, map[*session]choice{}}
 	w.On(c.chose, asked(setMode), asked(setOption))
 	w.On(func(ev *event) {
-		if x, known := c.of[ev.session]; known {
+		switch x, known := c.of[ev.session]; {
+		case !known || x.seq != ev.Ref:
+		case ev.err.Exists():
+			delete(c.of, ev.session)
+		default:
 			x.at, x.open = ev.At, false
 			c.of[ev.session] = x
 		}

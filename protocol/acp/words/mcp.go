@@ -33,7 +33,8 @@ type mcpServers struct {
 	twin    bool           // add another canary over stdio, with tools of the same names
 	apart   bool           // each session gives a stdio canary a different variable
 	headers bool           // each session gives the canary over http another value of a header
-	given   int            // number of such variables and headers given so far
+	given   int            // number of such variables given so far
+	headed  int            // number of such headers given so far
 	as      string         // variable that selects how the stdio canary behaves, such as slowly; "" for the usual way
 	http    *canary.Server // canary over http, or nil
 	own     []mockclient.MCPServer
@@ -62,11 +63,11 @@ func (c *client) servers() (given mcpServers) {
 	return given
 }
 
-// counts increments the number of variables and headers given to canaries, and returns the new number.
-func (c *client) counts() (n int) {
+// counts increments the number of variables or of headers given to canaries, and returns the new number.
+func (c *client) counts(given *int) (n int) {
 	c.change(func() {
-		c.mcp.given++
-		n = c.mcp.given
+		*given++
+		n = *given
 	})
 	return n
 }
@@ -89,14 +90,14 @@ func offered(b *scenarios.Branch) []any {
 			entry.Env = append(entry.Env, mockclient.EnvVariable{Name: s.as, Value: "1"})
 		}
 		if s.apart {
-			entry = canary.Numbered(entry, of(b).counts())
+			entry = canary.Numbered(entry, of(b).counts(&of(b).mcp.given))
 		}
 		out = append(out, entry)
 	}
 	if s.twin {
 		entry := canary.Stdio(cmp.Or(s.name, canaryName)+"_twin", token(b), twinLog(b), b.Self(), "canary")
 		if s.apart {
-			entry = canary.Numbered(entry, of(b).counts())
+			entry = canary.Numbered(entry, of(b).counts(&of(b).mcp.given))
 		}
 		out = append(out, entry)
 	}
@@ -107,7 +108,7 @@ func offered(b *scenarios.Branch) []any {
 		}
 		entry := s.http.Entry(name)
 		if s.headers {
-			entry = canary.Apart(entry, of(b).counts())
+			entry = canary.Apart(entry, of(b).counts(&of(b).mcp.headed))
 		}
 		out = append(out, entry)
 	}
