@@ -153,12 +153,8 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	if a.Partial || w.vague[s.id] || t.command() {
 		return
 	}
-	if w.recalls(ev, s, g, a) && t.alone() && len(former) >= tellsApart && !strings.ContainsAny(former, "<>") {
-		if w.judge("words", !strings.Contains(all.String(), unescaped(former)), ev, s.id, nil,
-			"The model request lacks what the model said before its tool calls: %q (without white space).",
-			clip(former)) == nil {
-			w.remark(s.id, unescaped(former))
-		}
+	if w.recalls(ev, s, g, a) && t.alone() {
+		w.keepsWords(ev, s, former, all.String())
 	}
 	w.resultsOf(s.id, a)
 	if g.judged {
@@ -168,6 +164,19 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.remembers(ev, s, all.String())
 	w.keeps(ev, s, all.String(), string(ev.body.Get("body").Raw()))
 	w.isolated(ev, s, said.String())
+}
+
+// keepsWords checks that a model request has what the model said before its tool calls.
+func (w *contextWatch) keepsWords(ev *event, s *session, former, all string) {
+	if len(former) < tellsApart || strings.ContainsAny(former, "<>") {
+		return
+	}
+	text := unescaped(former)
+	if w.judge("words", !strings.Contains(all, text), ev, s.id, nil,
+		"The model request lacks what the model said before its tool calls: %q (without white space).",
+		clip(former)) == nil {
+		w.remark(s.id, text)
+	}
 }
 
 // summed handles a side request. If it has messages of the session, the agent may summarize and replace them.

@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/wire"
 )
 
-// initEcho checks the version, the capabilities and the error in the answer to initialize. It also checks that the agent sends no
-// message before this answer.
+// initEcho checks the version, the capabilities and the error in the answer to initialize. It also checks that the
+// agent sends no message before this answer.
 func initEcho(w *watch) {
 	before := map[*conn]int{}
 	// told has, by the agent's name and version, the Seq of the first result with agentCapabilities, and of the first

@@ -110,7 +110,7 @@ func shape(w *watch) {
 			}
 		}
 		for _, p := range ev.problems {
-			if p.Severity > schema.Lossy && p.Severity != schema.Style || notShape(ev, p) || terminalLogin(ev, p) {
+			if p.Severity > schema.Lossy && p.Severity != schema.Style || notShape(ev, p) {
 				continue
 			}
 			point, known := points[p.Type]
@@ -185,7 +185,7 @@ func shapeByMessage(w *watch) {
 // kinds of updates, and ONE-RESPONSE reports null ids.
 func notShape(ev *event, p schema.Problem) bool {
 	return p.Type == "Error" || p.Type == "ErrorCode" || p.Path == "id" ||
-		isMeta(p) || unknownTag(ev, p) || p.Path == "method"
+		isMeta(p) || unknownTag(ev, p) || p.Path == "method" || terminalLogin(ev, p)
 }
 
 func isMeta(p schema.Problem) bool {
