@@ -93,12 +93,12 @@ var _ = Describe("a mistake in a scenario", func() {
 				`[about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] [remember=tool|session])`),
 		Entry("server with a name that is taken", "mcp run canary node\n",
 			`1:9: canary is the name of a built-in MCP server: choose another name (usage: mcp canary `+
-				`[stdio|http|odd-http|sse|twin|slow|other|odd|older|chatty|stubborn|paged] [name=NAME] [env=apart] | broken | `+
-				`run NAME PROGRAM [ARG]…)`),
+				`[stdio|http|odd-http|sse|twin|slow|other|odd|older|chatty|loud|prompts|stubborn|paged] `+
+				`[name=NAME] [env=apart] | broken | run NAME PROGRAM [ARG]…)`),
 		Entry("unknown server", "mcp sings\n",
 			`1:5: "sings" is not an MCP server: use canary, broken or run (usage: mcp canary `+
-				`[stdio|http|odd-http|sse|twin|slow|other|odd|older|chatty|stubborn|paged] [name=NAME] [env=apart] | broken | `+
-				`run NAME PROGRAM [ARG]…)`),
+				`[stdio|http|odd-http|sse|twin|slow|other|odd|older|chatty|loud|prompts|stubborn|paged] `+
+				`[name=NAME] [env=apart] | broken | run NAME PROGRAM [ARG]…)`),
 		Entry("nothing for always", "permit allow_once remember=tool\n",
 			`1:28: remember= must be tool or session, and CHOICE must end in _always (usage: permit CHOICE [kind=K] `+
 				`[title=GLOB] [about=REGEXP] [offers=O] [nth=N] [after=N] [delay=D] [late] [twice] `+
