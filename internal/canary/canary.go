@@ -85,7 +85,7 @@ type Sighting struct {
 	Open bool `json:"open,omitempty"`
 	// Token is true if the token and, for a stdio server, its HOME and the additions of Oddly arrived unchanged.
 	Token bool `json:"token"`
-	// Number is the value of the header Number in a call over streamable HTTP; "" if there is none.
+	// Number is the value of the X-Canary-Number header of a call over streamable HTTP; "" without the header.
 	Number string `json:"number,omitempty"`
 	// Stray is the name of a variable that the agent set although the editor specified it for another server; "" if
 	// there is none.

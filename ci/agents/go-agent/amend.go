@@ -13,7 +13,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// amended is where messages go to which the agent adds what the SDK has no fields for.
+// amended is a writer that adds members to the agent's messages for which the SDK has no fields.
 type amended struct {
 	w io.Writer
 }
@@ -24,7 +24,7 @@ func amends() bool {
 		fault("code-of-model-error-is-its-type") || deletes() || confirms()
 }
 
-// Write adds what is missing in a message.
+// Write adds these members to a message and writes it.
 func (o *amended) Write(line []byte) (int, error) {
 	var m map[string]any
 	in := json.NewDecoder(bytes.NewReader(line))
@@ -178,7 +178,7 @@ func span(fragment string) (line, limit *int) {
 	return nil, nil
 }
 
-// unread is what the model is told of a link that the editor could not read.
+// unread returns the text that the model gets for a link whose file the editor could not read.
 func unread(uri string, err error) []block {
 	var why any
 	if fault("read-error-without-data-ends-agent") {

@@ -59,8 +59,8 @@ type convo struct {
 	mode        string // mode of the session; "" is the initial one
 	told        string // regular expression that finds the last prompt that the model has answered
 	said        string // text of the last prompt
-	// latest is the name of the session's last prompt, and before that of the prompt before it. Each is "" if the agent's
-	// current process got no such prompt.
+	// latest is the name of the session's last prompt, and before is the name of the prompt that preceded it. Each is ""
+	// if the agent's current process got no such prompt.
 	latest, before string
 	number         int
 	again          string // said, once the model has answered it, so that the user may repeat it; else ""

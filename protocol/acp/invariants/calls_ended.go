@@ -51,7 +51,7 @@ func (c *callWatch) leftOpen(ev *event, x *calling) {
 		if k.by == byCall && rejected && k.denied < x.over {
 			open := !k.status.final()
 			k.blamed = k.blamed || open
-			c.judge("unended", open, ev, k.id, []int{k.first, k.denied, x.over}, "The user rejected tool call %q and "+
+			c.judge("unended", open && !k.odd, ev, k.id, []int{k.first, k.denied, x.over}, "The user rejected tool call %q and "+
 				"the model has its result, but the call was still %s when its turn ended with %s.", k.id, k.status, ev.stop)
 		}
 	}

@@ -45,7 +45,7 @@ type contextWatch struct {
 	resultBytes int
 	// forks has the history that the fork of an open session/fork must have, by Seq of the request.
 	forks map[int]source
-	// around has, by session, what the latest model request has around its tool calls.
+	// around has, by session, the texts next to the tool calls in the latest model request.
 	around map[string]aroundCalls
 	bytes  int
 }
@@ -166,7 +166,7 @@ func (w *contextWatch) told(ev *event, t *turn, g *given, a fakellm.Asked) {
 	w.isolated(ev, s, said.String())
 }
 
-// keepsWords checks that a model request has what the model said before its tool calls.
+// keepsWords checks that a model request repeats the text that the model sent before its tool calls.
 func (w *contextWatch) keepsWords(ev *event, s *session, former, all string) {
 	if len(former) < tellsApart || strings.ContainsAny(former, "<>") {
 		return

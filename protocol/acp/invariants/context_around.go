@@ -8,8 +8,8 @@ import (
 	"github.com/acp-test/acp-test/rules"
 )
 
-// aroundCalls has the beginnings of texts in model requests, without white space: the results of tool calls in the
-// latest request, and what the model said before its calls. An agent may cut the rest of these texts.
+// aroundCalls has the beginnings of two kinds of texts, without white space: results are those of the tool calls in the
+// latest model request, and words are the texts that the model sent before its calls. An agent may cut long texts.
 type aroundCalls struct{ results, words []string }
 
 // remark adds a text with which the model began its tool calls.

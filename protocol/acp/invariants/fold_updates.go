@@ -66,6 +66,7 @@ func (w *world) foldTool(s *session, ev *event) {
 		}
 		t.by = byCall
 	}
+	t.odd = t.odd || st == unknownStatus
 	if st != unsaid && st != unknownStatus {
 		t.again = t.again || t.status.final() && !st.final()
 		t.status, t.replayed = st, s.replaying()

@@ -28,7 +28,7 @@ func (l *liveItems) note(ev *event, s *session) {
 	}
 }
 
-// tells reports whether a plan after a load is that of the history, and the replay had no plan.
+// tells reports whether an update after a load repeats the plan of the live session, and the replay had no plan.
 func (l *liveItems) tells(ev *event) bool {
 	plan, s := stepsOf(ev), ev.session
 	return plan != "" && l.plans[s.id] == plan && l.replayed[s.id] != s.restored.seq

@@ -64,7 +64,7 @@ func (w *serverWatch) reached(ev *event) {
 	}
 }
 
-// goesOn stores what the server does with a call.
+// goesOn stores how the server handles a call: it exits, leaves the call open or answers with an error.
 func (w *serverWatch) goesOn(ev *event, s *serverCall, text string) {
 	if u := w.over[ev.body.Get("over").Str()]; text == "crash" && u != nil {
 		u.ended = true // the stand-in server obeys this text

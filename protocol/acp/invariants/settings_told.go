@@ -10,7 +10,7 @@ import (
 // toldAtOnce is how long after a choice of the user an update may be due to it.
 const toldAtOnce = 2 * time.Second
 
-// choice is a mode or a level of thought that the user chose for a session. what is the category of the option.
+// choice is a mode or an option value that the user chose for a session. what is the category of the option, or mode.
 type choice struct {
 	what, value string
 	at          time.Duration // of the request, then of its answer
@@ -54,7 +54,7 @@ func settingsApart(w *watch) {
 	}, optionsUpdate)
 }
 
-// chose stores what the user chooses for a session.
+// chose stores the mode or value that a request of the user sets in a session.
 func (c choices) chose(ev *event) {
 	if ev.session == nil {
 		return

@@ -70,6 +70,7 @@ type tool struct {
 	by        announced
 	status    status
 	again     bool   // the call continued after it had ended
+	odd       bool   // an update gave the call a status that the protocol lacks, which SHAPE reports
 	replayed  bool   // a replay gave the call its status
 	blamed    bool   // another rule has reported that the call did not end
 	input     uint64 // latest input, as inputOf returns it
