@@ -5,11 +5,8 @@ package hearing
 
 import (
 	"fmt"
-	"html"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/acp-test/acp-test/fakellm"
 	"github.com/acp-test/acp-test/internal/lazy"
@@ -266,76 +263,6 @@ func (t *Turn) Judge(tell func(what Fault, request int, format string, args ...a
 	}
 }
 
-// joined returns the model's text around the first white space that the agent left out between two words. If the agent
-// left out none, or showed other words than those of the replies, the result is "".
-func (t *Turn) joined(owed []*reply) string {
-	said := strings.Join(lists.Map(owed, func(x *reply) string { return x.raw.String() }), "\n")
-	shown := t.raw.String()
-	if t.replaced || Bare(said) != Bare(shown) {
-		return ""
-	}
-	return gap([]rune(said), []rune(shown))
-}
-
-// RunTogether returns the part of said around the first white space between two words that is not in shown. Other words
-// may be before and after those of said. The result is "" if shown has the words with their white space, or lacks them.
-func RunTogether(said, shown string) (at string) {
-	if strings.Contains(shown, strings.TrimSpace(said)) {
-		return ""
-	}
-	words, all := Bare(said), Bare(shown)
-	for from := 0; words != ""; from += len(words) {
-		i := strings.Index(all[from:], words)
-		if i < 0 {
-			return at
-		}
-		from += i
-		if at = gap([]rune(said), spread(shown, from, from+len(words))); at == "" {
-			return ""
-		}
-	}
-	return ""
-}
-
-// spread returns the part of a text that Bare returns as the bytes from one offset to another.
-func spread(text string, from, to int) (part []rune) {
-	at := 0
-	for _, r := range text {
-		if at >= from && at < to {
-			part = append(part, r)
-		}
-		if !blank(r) {
-			at += utf8.RuneLen(r)
-		}
-	}
-	return part
-}
-
-// gap returns the part of said around the first white space between two words that shown lacks. The words of both are
-// the same.
-func gap(said, shown []rune) string {
-	within := false // a word was read, so that white space parts it from the next
-	for i, j := 0, 0; ; i, j = i+1, j+1 {
-		i0, j0 := i, j
-		for i < len(said) && blank(said[i]) {
-			i++
-		}
-		for j < len(shown) && blank(shown[j]) {
-			j++
-		}
-		if i == len(said) || j == len(shown) {
-			return ""
-		}
-		if within && j == j0 && slices.ContainsFunc(said[i0:i], unicode.IsSpace) {
-			return string(said[max(i0-around, 0):min(i+around, len(said))])
-		}
-		within = true
-	}
-}
-
-// around is how many characters of a text are quoted before and after a place in it.
-const around = 12
-
 // judgeRest judges rest, the shown text that remains after the text of the replies in shown was removed.
 func (t *Turn) judgeRest(shown []*reply, rest []string,
 	report func(what Fault, of *reply, format string, args ...any)) {
@@ -428,66 +355,4 @@ func (t *Turn) saidElsewhere(x *reply, text string) bool {
 	})
 }
 
-// takeOut removes a text from the joined pieces, at or after the offset after. Pieces of the agent's own text may
-// interrupt the text. end is the offset at which the removed text was, and left has the remaining pieces. ok is false
-// if the text was not found.
-func takeOut(pieces []string, after int, text string) (end int, left []string, ok bool) {
-	all := strings.Join(pieces, "")
-	if i := strings.Index(all[min(after, len(all)):], text); i >= 0 {
-		i += after
-		return i, cutOut(pieces, i, i+len(text)), true
-	}
-	at, rest := 0, text
-	for _, p := range pieces {
-		if at >= after && rest != "" && strings.HasPrefix(rest, p) {
-			rest = rest[len(p):]
-			end = at
-		} else {
-			left = append(left, p)
-			at += len(p)
-		}
-	}
-	return min(end, at), left, rest == ""
-}
-
-// cutOut returns pieces without the bytes from one offset to another. The offsets count in the joined text.
-func cutOut(pieces []string, from, to int) (left []string) {
-	at := 0
-	for _, p := range pieces {
-		a, b := min(max(from-at, 0), len(p)), min(max(to-at, 0), len(p))
-		at += len(p)
-		left = append(left, lists.Where([]string{p[:a], p[b:]}, func(part string) bool { return part != "" })...)
-	}
-	return left
-}
-
-// sameLetters reports whether two texts have the same characters, in any order.
-func sameLetters(a, b string) bool {
-	x, y := []rune(a), []rune(b)
-	slices.Sort(x)
-	slices.Sort(y)
-	return slices.Equal(x, y)
-}
-
-// Bare returns a text without white space and invisible characters.
-func Bare(text string) string {
-	return strings.Map(func(r rune) rune {
-		if blank(r) {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-// blank reports whether a character is white space or invisible.
-func blank(r rune) bool {
-	return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
-}
-
 var escapes = strings.NewReplacer(`"`, "", `\`, "", `u003c`, "<", `u003e`, ">", `u0026`, "&")
-
-// Loose returns a text in a form in which it can be compared with tool results: without white space, and without
-// escapes of JSON and XML.
-func Loose(text string) string { return escapes.Replace(Bare(html.UnescapeString(text))) }
-
-func clip(s string) string { return wire.Clip(s, 120) }
