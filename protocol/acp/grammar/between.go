@@ -39,7 +39,7 @@ func interludes() []interlude {
 		}},
 		{"a login after an invalid key", func(w *writer) bool { return w.has("failures") && w.Login != "" && !w.V2 },
 			func(w *writer, c *convo) {
-				w.turnEndsIn(c, fakellm.NewStep("fail", "{status: 401, times: 100}"))
+				w.turnEndsIn(c, fakellm.NewStep("fail", keyRefused))
 				name := w.name("A")
 				w.Add(`request authenticate '{"methodId": "%s"}' as %s`, w.Login, name)
 				w.Add("await response %s", name)

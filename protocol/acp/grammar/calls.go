@@ -204,9 +204,17 @@ func begun(mark string) string { return "Begun with " + mark + "." }
 // path returns a name in the session's folder, as an absolute path or relative to that folder.
 func (w *writer) path(name string) string {
 	if w.one(3) {
-		return name
+		return w.relative(name)
 	}
 	return "$WORK/" + w.folder + name
+}
+
+// relative returns a name in the session's folder, or the same with a dot before it.
+func (w *writer) relative(name string) string {
+	if w.one(3) {
+		return "./" + name
+	}
+	return name
 }
 
 // put puts a file into the folder of the session.

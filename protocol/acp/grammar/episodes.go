@@ -54,6 +54,8 @@ func episodes() []episode {
 		{2, "command", (*writer).canCommand, (*writer).command},
 		{1, "page for nobody", func(w *writer) bool { return w.out["pages"] && asksUser(w, &convo{}) },
 			(*writer).pageForNobody},
+		{2, "key for nobody", func(w *writer) bool { return w.out["pages"] && !w.later && w.has("failures") },
+			(*writer).keyForNobody},
 		{2, "home folder", (*writer).canGoHome, (*writer).homeFolder},
 		{2, "idle acts", func(w *writer) bool { return w.has("asides") }, (*writer).idle},
 	}

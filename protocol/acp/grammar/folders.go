@@ -90,9 +90,9 @@ func (w *writer) twoFiles(dir, other string) (name string) {
 // worksIn writes a turn in which the model uses relative paths. Nothing of it may happen in the folder other.
 func (w *writer) worksIn(c *convo, name, other, requirement string) {
 	w.prompt(c, w.name("P"))
-	first := reply{tool("read_file", object{"path": name + ".txt"})}
+	first := reply{tool("read_file", object{"path": w.relative(name + ".txt")})}
 	if w.works("write_file") && w.one(2) {
-		first = append(first, tool("write_file", object{"path": name + "new.txt", "content": "new\n"}))
+		first = append(first, tool("write_file", object{"path": w.relative(name + "new.txt"), "content": "new\n"}))
 	}
 	if other == "" && w.works("run_shell") && w.asked["run_shell"] == "" && w.one(2) {
 		first = append(first, tool("run_shell", object{"command": "cat " + name + ".txt"}))

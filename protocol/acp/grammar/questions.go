@@ -274,6 +274,18 @@ func (w *writer) pageForNobody() {
 	w.covered("client", "is asked to show a page")
 }
 
+// keyForNobody writes a turn in which the model's provider refuses the agent's key, for an editor that shows no pages.
+// The agent must not ask for a new key in a form.
+func (w *writer) keyForNobody() {
+	c := w.inFirstMode()
+	w.Add("elicit decline")
+	w.turnEndsIn(c, fakellm.NewStep("fail", keyRefused))
+	if w.works("ask_user") {
+		w.Add("elicit hold mode=form")
+	}
+	w.covered("client", "is asked for a key")
+}
+
 // asks sends a prompt that makes the model call a tool, and waits for the agent's permission request. ask is the name
 // of that request.
 func (w *writer) asks(c *convo, of, needs, permit string) (k call, ask string) {

@@ -202,7 +202,7 @@ func (w *writer) parts() reply {
 
 // failures has the failures of the model server, as arguments of the model step fail.
 var failures = []string{
-	refusedByModel, "{status: 401, times: 100}",
+	refusedByModel, keyRefused,
 	"{status: 429, times: 100, retry_after: 0s, message: not authorized for more than 20 requests}",
 	"{status: 500, times: 100}", "{status: 529, times: 100}", "{status: 503, times: 1}", "{disconnect: now, times: 100}",
 	"{truncate: end, times: 100}", "{malformed: shape, times: 100}",
@@ -213,6 +213,9 @@ var failures = []string{
 
 // refusedByModel is the failure after which an agent must not send the model request again.
 const refusedByModel = "{status: 400, times: 100}"
+
+// keyRefused is the failure by which the model's provider refuses the agent's key.
+const keyRefused = "{status: 401, times: 100}"
 
 func (w *writer) failure() fakellm.StepNode {
 	f := pick(w.r, failures)

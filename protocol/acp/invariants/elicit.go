@@ -2,10 +2,13 @@ package invariants
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
+	"github.com/acp-test/acp-test/internal/lazy"
 	"github.com/acp-test/acp-test/rules"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -85,9 +88,19 @@ func wrongScope(ev *event) string {
 // elicitCare checks that forms ask for no secrets, and that urls are safe. It searches for words, so its findings are
 // hints.
 func elicitCare(w *watch) {
+	refused := 0 // Seq of the entry in which the model's provider refused the agent's key; 0 after a later reply
+	w.On(func(ev *event) {
+		if status, _ := ev.body.Get("status").Int(); status == http.StatusUnauthorized || status == http.StatusForbidden {
+			refused = ev.Seq
+		} else if ev.Kind == transcript.ModelChunk {
+			refused = 0
+		}
+	}, modelEvent)
 	w.On(func(ev *event) {
 		p := ev.params
 		if p.Get("mode").Is("form") {
+			w.judge("key", refused > 0 && takesKey(p.Get("requestedSchema")), ev, "", []int{refused},
+				"The model's provider had refused the agent's key, and the agent asks for a new one in a form.")
 			w.Saw("secret", "url-in-form")
 			text := strings.ToLower(string(p.Get("message").Raw()) + string(p.Get("requestedSchema").Raw()))
 			for _, word := range []string{"password", "passwort", "api key", "api_key", "apikey", "secret", "cvv",
@@ -121,4 +134,19 @@ func elicitCare(w *watch) {
 			w.find("not-https", ev, "", nil, "The url of the elicitation is %s, not https.", clip(target.Scheme))
 		}
 	}, asked(elicit))
+}
+
+// keyWords matches the name, title and description of a field for a key.
+var keyWords = lazy.Regexp(`(?i)key|token|credential|password|secret`)
+
+// takesKey reports whether a form has a field of free text for a key.
+func takesKey(form wire.Value) bool {
+	for name, field := range form.Get("properties").Members() {
+		said := name + " " + field.Get("title").Str() + " " + field.Get("description").Str()
+		free := field.Get("type").Is("string") && !field.Get("enum").Exists() && !field.Get("oneOf").Exists()
+		if free && keyWords().MatchString(said) {
+			return true
+		}
+	}
+	return false
 }
