@@ -49,13 +49,16 @@ type state struct {
 	endless bool
 }
 
-// unanswered returns a state in which a call of the tool has caused a request to the editor, which the editor leaves
-// unanswered.
-func unanswered(weight int, name, tool, method string) state {
-	return state{weight, name, requests(tool, method), func(w *writer, _ *turn) {
+// unanswered returns a state in which a call of one of the tools has caused a request to the editor, which the editor
+// leaves unanswered.
+func unanswered(weight int, name, method string, tools ...string) state {
+	of := func(w *writer, c *convo) []string {
+		return lists.Where(tools, func(tool string) bool { return requests(tool, method)(w, c) })
+	}
+	return state{weight, name, func(w *writer, c *convo) bool { return len(of(w, c)) > 0 }, func(w *writer, _ *turn) {
 		w.Add("hold %s once", method)
 	}, func(w *writer, t *turn) []reply {
-		c, _ := w.call(tool)
+		c, _ := w.call(pick(w.r, of(w, t.convo)))
 		return []reply{{c.step}, w.last()}
 	}, atRequest(method), false}
 }
@@ -87,11 +90,12 @@ var states = []state{
 		t.request = w.name("ASK")
 		w.Add("needs await permission session=%s about~%s as %s", t.name, t.call.mark, t.request)
 	}, false},
-	unanswered(3, "file read open", "read_file", "fs/read_text_file"),
-	unanswered(2, "read for an edit open", "edit_file", "fs/read_text_file"),
-	unanswered(2, "read for a write open", "write_file", "fs/read_text_file"),
-	unanswered(3, "file write open", "write_file", "fs/write_text_file"),
-	unanswered(4, "terminal asked for", "run_shell", "terminal/create"),
+	unanswered(3, "file read open", "fs/read_text_file", "read_file"),
+	unanswered(2, "read for an edit open", "fs/read_text_file", "edit_file"),
+	unanswered(2, "read for a write open", "fs/read_text_file", "write_file"),
+	unanswered(3, "file write open", "fs/write_text_file", "write_file"),
+	unanswered(4, "terminal asked for", "terminal/create", "run_shell", "list_folder", "read_file", "delete_file",
+		"move_file"),
 	{3, "command running", uses("run_shell"), nil, func(w *writer, t *turn) []reply {
 		w.n++
 		t.done = w.name("go")
