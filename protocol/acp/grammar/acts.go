@@ -220,12 +220,19 @@ func (w *writer) givesOption(id, value string) {
 	w.sets("session/set_config_option", params)
 }
 
+// givesMode sets the session's mode during a turn: to the initial one, or to another one if nothing but text of the
+// model is to come in the turn.
 func (w *writer) givesMode() {
+	mode := w.Mode
+	if len(w.Modes) > 0 && slices.Contains([]string{"silent", "text held", "thought held"}, w.at.state) && w.one(2) {
+		mode = pick(w.r, w.Modes)
+		w.at.mode = mode
+	}
 	if w.V2 {
-		w.givesOption(w.modeID, w.Mode)
+		w.givesOption(w.modeID, mode)
 		return
 	}
-	w.sets("session/set_mode", `"modeId": "`+w.Mode+`"`)
+	w.sets("session/set_mode", `"modeId": "`+mode+`"`)
 }
 
 // owes records a request that the agent must have answered when the turn ends. It returns the request's name.

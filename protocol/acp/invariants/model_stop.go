@@ -46,7 +46,7 @@ func stopped(w *watch, ev *event, turns map[*turn]*lastReply) {
 			"The model's reply broke off, but the turn ended with end_turn without telling the user.")
 		return
 	}
-	w.Saw("other-reason", "said", "claimed", "error", "error-after-calls")
+	w.Saw("other-reason", "said", "claimed", "error", "nothing", "error-after-calls")
 	find := func(point, format string, args ...any) {
 		w.find(point, ev, fmt.Sprint(t.started), []int{t.started, x.seq}, format, args...)
 	}
@@ -84,6 +84,9 @@ func (x *lastReply) failedAfter(code int64, find func(point, format string, args
 	case x.balked:
 	case x.stop == string(fakellm.StopEnd) && x.said != "":
 		find("error", "The model's last reply was complete, but the turn failed with an error.")
+	case x.stop == string(fakellm.StopEnd) && x.after:
+		find("nothing", "After its tool calls the model had nothing to add, but the turn failed with an error instead of "+
+			"ending with end_turn.")
 	case stopOf[x.stop] != "" && x.spoke && !x.calls && !(x.stop == "length" && code == -32800):
 		find("error", "The model stopped with %q, but the turn failed with an error instead of ending with %s.", x.stop,
 			stopOf[x.stop])
@@ -109,6 +112,7 @@ type lastReply struct {
 	bad          int    // HTTP status of the reply, an error from 400 on
 	told         bool   // after the reply, the agent sent a text that is not the model's
 	spoke, calls bool   // the reply has text; it has tool calls
+	after        bool   // an earlier reply of the turn has tool calls
 	// refused says that the reply is a refusal. marks says that the model's API can mark a reply as a refusal.
 	marks, refused bool
 	balked         bool // in the turn, the editor answered a request with an error, or the model sent something broken
@@ -120,7 +124,11 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 	switch {
 	case ev.Kind == transcript.ModelRequest && (ev.converses() || ev.body.Get("lane").Is(fakellm.LaneAfter)):
 		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
-		main[n], turns[t] = true, &lastReply{open: true, marks: marks, balked: turns[t] != nil && turns[t].balked}
+		x := &lastReply{open: true, marks: marks}
+		if before := turns[t]; before != nil {
+			x.balked, x.after = before.balked, before.calls || before.after
+		}
+		main[n], turns[t] = true, x
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil:
 		if len(turns[t].said) < rememberedText {
 			turns[t].said += bare(fakellm.ChunkText(ev.body))
