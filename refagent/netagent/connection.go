@@ -21,22 +21,22 @@ type connection struct {
 	part  []byte // incomplete last line of the agent's output
 
 	mu     sync.Mutex
-	over   bool               // the agent has ended
-	boxes  map[string]*box    // by session, "" for the connection's own stream; nil for a WebSocket
-	calls  map[string]call    // open requests of the editor, by id
-	asked  map[string]string  // sessions of the agent's open requests, by the request's id
-	known  map[string]bool    // sessions that the connection has opened
-	child  map[string]string  // by subagent's session: the parent session whose stream it uses
-	bytes  int                // total size of the messages that wait for readers
-	seq    int                // number of the agent's latest message
-	left   *sync.Cond         // signalled when a message was sent or a reader has left
-	first  string             // session that sent the first message
-	held   []frame            // messages that a response may overtake
-	heldBy string             // the session of the held messages' stream
-	socket func(frame []byte) // sends a message over the WebSocket; nil without one
-	done   chan struct{}      // closed when the agent has ended
-	half   []byte             // the part of an incomplete body that was received
-	latest []byte             // the editor's last message
+	over   bool                          // the agent has ended
+	boxes  map[string]*box               // by session, "" for the connection's own stream; nil for a WebSocket
+	calls  map[string]call               // open requests of the editor, by id
+	asked  map[string]string             // sessions of the agent's open requests, by the request's id
+	known  map[string]bool               // sessions that the connection has opened
+	child  map[string]string             // by subagent's session: the parent session whose stream it uses
+	bytes  int                           // total size of the messages that wait for readers
+	seq    int                           // number of the agent's latest message
+	left   *sync.Cond                    // signalled when a message was sent or a reader has left
+	first  string                        // session that sent the first message
+	held   []frame                       // messages that a response may overtake
+	heldBy string                        // the session of the held messages' stream
+	socket func(m message, frame []byte) // sends a message over the WebSocket; nil without one
+	done   chan struct{}                 // closed when the agent has ended
+	half   []byte                        // the part of an incomplete body that was received
+	latest []byte                        // the editor's last message
 }
 
 // call is an open request of the editor.
@@ -97,13 +97,19 @@ func (c *connection) Write(b []byte) (int, error) {
 		if !whole {
 			return len(b), nil
 		}
-		if c.part = bytes.Clone(rest); c.socket != nil {
-			c.socket(line)
-			continue
-		}
+		c.part = bytes.Clone(rest)
+		m, _ := read(line)
 		c.mu.Lock()
-		c.route(bytes.Clone(line))
+		if m.Method != "" && m.named() && m.session() != "" {
+			c.asked[string(m.ID)] = m.session()
+		}
+		if c.socket == nil {
+			c.route(m, bytes.Clone(line))
+		}
 		c.mu.Unlock()
+		if c.socket != nil {
+			c.socket(m, line)
+		}
 	}
 }
 
@@ -128,8 +134,7 @@ func (c *connection) answered(m message) {
 }
 
 // route puts a message from the agent into the box of its stream.
-func (c *connection) route(line []byte) {
-	m, _ := read(line)
+func (c *connection) route(m message, line []byte) {
 	c.seq++
 	f := frame{seq: c.seq, data: line}
 	stream := c.stream(m)
@@ -157,9 +162,6 @@ func (c *connection) stream(m message) string {
 	}
 	if m.Method == "" {
 		return c.streamOf(m)
-	}
-	if m.named() && m.session() != "" {
-		c.asked[string(m.ID)] = m.session()
 	}
 	stream := m.session()
 	if parent, ok := c.child[stream]; ok {

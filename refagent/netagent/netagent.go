@@ -76,13 +76,17 @@ type server struct {
 	connections map[string]*connection
 	deleted     map[string]bool // ids of connections that clients have deleted
 	agents      sync.WaitGroup
+
+	sending sync.Mutex    // held while something is written, by the fault of readers that wait for each other
+	torn    chan struct{} // closed when all WebSockets end, by the fault of one that broke off
+	tearing sync.Once
 }
 
 // Serve runs a server until ctx ends.
 func Serve(ctx context.Context, o Options) error {
 	o.Log = cmp.Or(o.Log, io.Discard)
 	s := &server{Options: o, ctx: ctx, connections: map[string]*connection{},
-		deleted: map[string]bool{}}
+		deleted: map[string]bool{}, torn: make(chan struct{})}
 	err := refagent.Serve(ctx, "ACP", Path, o.Listen, o.Listener, o.Out, func(host string) http.Handler {
 		s.host = host
 		return s
@@ -207,6 +211,11 @@ func (s *server) connection(w http.ResponseWriter, r *http.Request) *connection 
 	id := r.Header.Get(connectionHeader)
 	s.mu.Lock()
 	c := s.connections[id]
+	if c == nil && id != "" && len(s.connections) > 0 && s.does("connection-unknown-any") {
+		for _, c = range s.connections {
+			break
+		}
+	}
 	s.mu.Unlock()
 	switch {
 	case c != nil && (c.owner == r.Header.Get("Authorization") || s.does("connection-of-anyone")):
@@ -257,7 +266,7 @@ func (s *server) forget(c *connection) {
 }
 
 // begin starts an agent for a new connection. The connection is not registered yet, so other requests cannot use it.
-func (s *server) begin(r *http.Request, id string, socket func(frame []byte)) *connection {
+func (s *server) begin(r *http.Request, id string, socket func(m message, frame []byte)) *connection {
 	c := newConnection(&s.Options, id, r.Header.Get("Authorization"))
 	c.socket = socket
 	s.agents.Go(func() {

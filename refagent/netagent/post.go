@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
+	"time"
 )
 
 // brokeOff records an incomplete message. It serves the fault that executes such a message twice.
@@ -58,7 +58,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength > most && s.does("body-any") {
 		most = r.ContentLength
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
+	body, err := s.whole(http.MaxBytesReader(w, r.Body, most), "characters-split")
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
@@ -136,6 +136,12 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 		refuse(w, http.StatusBadRequest, "the connection has ended")
 		return
 	}
+	if half := halfClosed(r); half && s.does("half-closed-dropped") {
+		panic(http.ErrAbortHandler)
+	} else if half && s.does("half-closed-ends") {
+		s.forget(c)
+		c.end()
+	}
 	c.deliver(m, line)
 	c.again(line)
 	if m.Method == "session/prompt" && s.does("accepted-late") {
@@ -146,6 +152,19 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 		status = http.StatusOK
 	}
 	w.WriteHeader(status)
+}
+
+// halfClosed reports whether the client of a request that is the last on its connection has closed the sending side.
+func halfClosed(r *http.Request) bool {
+	if !r.Close {
+		return false
+	}
+	select {
+	case <-r.Context().Done():
+		return true
+	case <-time.After(200 * time.Millisecond):
+		return false
+	}
 }
 
 // initialize starts a connection. If the agent refuses initialize, it ends the connection again.

@@ -6,10 +6,12 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 )
@@ -24,7 +26,10 @@ func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*web
 	case offered != "" && s.does("subprotocol-own"):
 		o.Subprotocols = []string{"acp.v1"}
 	}
-	if s.does("socket-compressed") {
+	switch {
+	case s.does("socket-compression-claimed"):
+		w.Header().Set("Sec-WebSocket-Extensions", "permessage-deflate")
+	case s.does("socket-compressed"):
 		o.CompressionMode = websocket.CompressionContextTakeover
 		o.CompressionThreshold = 1
 	}
@@ -46,33 +51,82 @@ func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 		ws.SetReadLimit(-1)
 	}
 	c := s.begin(r, id, s.writer(ws))
-	if !s.does("socket-lost-unnoticed") {
-		defer c.end()
-	}
 	go func() {
-		<-c.done
-		_ = ws.Close(websocket.StatusNormalClosure, "")
+		select {
+		case <-c.done:
+			_ = ws.Close(websocket.StatusNormalClosure, "")
+		case <-s.torn:
+			_ = ws.CloseNow()
+		}
 	}()
 	if s.does("socket-pings") {
 		go s.ping(c, ws)
 	}
 	in := &frames{server: s, c: c, ws: ws}
 	for {
-		kind, data, err := ws.Read(s.ctx)
-		if err != nil || kind == websocket.MessageText || s.does("socket-binary-run") {
-			if err != nil || !in.take(bytes.ReplaceAll(data, []byte("\n"), []byte(" "))) {
+		kind, data, err := s.next(ws)
+		switch {
+		case err != nil:
+			in.broke(data, err)
+			return
+		case kind == websocket.MessageText, s.does("socket-binary-run"):
+			if !in.take(bytes.ReplaceAll(data, []byte("\n"), []byte(" "))) {
+				c.end()
 				return
 			}
 		}
 	}
 }
 
+// next reads a message. If that fails, data has what came of it.
+func (s *server) next(ws *websocket.Conn) (kind websocket.MessageType, data []byte, err error) {
+	kind, in, err := ws.Reader(s.ctx)
+	if err != nil {
+		return kind, nil, err
+	}
+	data, err = s.whole(in, "socket-characters-split")
+	return kind, data, err
+}
+
+// whole reads a message that comes in pieces. apart is the name of the fault that decodes each of them by itself.
+func (s *server) whole(in io.Reader, apart string) (data []byte, err error) {
+	for piece := make([]byte, 32<<10); err == nil; {
+		var n int
+		n, err = in.Read(piece)
+		got := piece[:n]
+		if !utf8.Valid(got) && s.does(apart) {
+			got = bytes.ToValidUTF8(got, []byte("\uFFFD"))
+		}
+		data = append(data, got...)
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return data, err
+}
+
+// broke ends the connection of a WebSocket that has ended. data is what came of a last message.
+func (f *frames) broke(data []byte, err error) {
+	if len(data) > 0 && f.does("socket-cut-run") {
+		f.take(bytes.TrimSpace(data))
+		return // the turn goes on
+	}
+	f.c.lost("")
+	f.c.end()
+	if websocket.CloseStatus(err) < 0 && f.does("socket-lost-ends-all") {
+		f.tearing.Do(func() { close(f.torn) })
+	}
+}
+
 // writer returns the function that sends a message over the WebSocket.
-func (s *server) writer(ws *websocket.Conn) func(frame []byte) {
+func (s *server) writer(ws *websocket.Conn) func(m message, frame []byte) {
 	var joined []byte
-	return func(frame []byte) {
+	return func(m message, frame []byte) {
+		if s.does("socket-slow-reader-blocks") {
+			s.sending.Lock()
+			defer s.sending.Unlock()
+		}
 		kind := websocket.MessageText
-		m, _ := read(frame)
 		switch {
 		case m.Method == "session/update" && s.does("socket-lines-joined"):
 			joined = append(append(joined, frame...), '\n')

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -65,6 +66,9 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	if box == nil {
 		return
 	}
+	if session := r.Header.Get(sessionHeader); session != "" {
+		defer box.c.lost(session)
+	}
 	defer box.release(reader)
 	out := http.NewResponseController(w)
 	kind := eventStream
@@ -99,11 +103,24 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			}
 			continue
 		}
-		if _, err := w.Write(s.event(f)); err != nil || out.Flush() != nil {
+		if !s.write(w, out, s.event(f)) {
 			return // the next reader gets messages that this one may have missed
 		}
 		box.took(reader)
 	}
+}
+
+// write sends an event, and reports whether that succeeded.
+func (s *server) write(w io.Writer, out *http.ResponseController, event []byte) bool {
+	switch {
+	case s.does("slow-reader-blocks"):
+		s.sending.Lock()
+		defer s.sending.Unlock()
+	case s.does("slow-reader-ended"):
+		_ = out.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
+	}
+	_, err := w.Write(event)
+	return err == nil && out.Flush() == nil
 }
 
 // event returns a message as a server-sent event.

@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"mime"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,7 +27,21 @@ type Raw struct {
 	// Header overrides the headers of the profile. An empty value removes a header.
 	Header map[string]string
 	Body   []byte
+	How    How
 }
+
+// How is what a script's own request does to its connection.
+type How string
+
+// These are the special ways. The zero value is the usual one.
+const (
+	Half   How = "half"   // the sending side is closed behind the request
+	Split  How = "pieces" // the body comes in two chunks, the first of which ends within a character
+	Unread How = "unread" // the stream or WebSocket that opens is never read
+)
+
+// Ways lists the special ways.
+var Ways = []How{Half, Split, Unread}
 
 // Upgrade is the Method of a Raw that opens a WebSocket.
 const Upgrade = "UPGRADE"
@@ -59,10 +75,17 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	}
 	u := *at
 	u.Scheme = strings.Replace(u.Scheme, "ws", "http", 1)
-	r, err := http.NewRequestWithContext(life, raw.Method, u.String(), bytes.NewReader(raw.Body))
+	var conn net.Conn
+	r, err := http.NewRequestWithContext(wired(life, &conn, raw), raw.Method, u.String(), bytes.NewReader(raw.Body))
 	if err != nil {
 		hangUp()
 		return transcript.Entry{}, err
+	}
+	r.Close = raw.How == Half
+	if raw.How == Split {
+		first := within(raw.Body)
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(raw.Body[:first]), bytes.NewReader(raw.Body[first:])))
+		r.ContentLength = -1
 	}
 	c.dress(r, raw)
 	x := exchange{Method: raw.Method, Raw: true}
@@ -85,7 +108,10 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 		return c.entry(transcript.Exchanged, "", 0, x), nil
 	}
 	e := c.entry(transcript.Exchanged, "", 0, x)
-	c.keep(e.Seq, &held{hangUp: hangUp})
+	c.keep(e.Seq, &held{hangUp: hangUp, wire: conn})
+	if raw.How == Unread {
+		return e, nil
+	}
 	c.receive(func() {
 		defer answer.Body.Close()
 		in := sse.NewReader(answer.Body)
@@ -120,6 +146,7 @@ func (c *Conn) dress(r *http.Request, raw Raw) {
 type held struct {
 	hangUp func()
 	ws     *websocket.Conn // nil for a stream
+	wire   net.Conn        // the connection below it
 }
 
 func (c *Conn) keep(ref int, h *held) {
@@ -146,7 +173,8 @@ func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw
 			header.Set(name, value)
 		}
 	}
-	ws, answer, err := c.upgraded(life, at, o)
+	var conn net.Conn
+	ws, answer, err := c.upgraded(wired(life, &conn, raw), at, o)
 	x := exchange{Method: raw.Method, Raw: true}
 	if answer != nil {
 		x.Status, x.Proto, x.Headers = answer.StatusCode, answer.Proto, told(answer.Header)
@@ -161,7 +189,10 @@ func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw
 	}
 	ws.SetReadLimit(maxMessage)
 	e := c.entry(transcript.Exchanged, "", 0, x)
-	c.keep(e.Seq, &held{hangUp: hangUp, ws: ws})
+	c.keep(e.Seq, &held{hangUp: hangUp, ws: ws, wire: conn})
+	if raw.How == Unread {
+		return e, nil
+	}
 	c.receive(func() {
 		for {
 			_, data, err := ws.Read(life)
@@ -176,29 +207,21 @@ func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw
 	return e, nil
 }
 
-// Frame sends a message on a WebSocket that a script has opened.
-func (c *Conn) Frame(ctx context.Context, ref int, text []byte, binary bool) error {
+// holding returns the stream or WebSocket that an entry opened, or nil if it opened none.
+func (c *Conn) holding(ref int) *held {
 	c.mu.Lock()
-	h := c.held[ref]
-	c.mu.Unlock()
-	if h == nil || h.ws == nil {
-		return errors.New("the line did not open a WebSocket")
-	}
-	kind := websocket.MessageText
-	if binary {
-		kind = websocket.MessageBinary
-	}
-	_ = h.ws.Write(ctx, kind, text) // if the WebSocket is closed, an entry about its end says so
-	return nil
+	defer c.mu.Unlock()
+	return c.held[ref]
 }
+
+// errNotHeld is the error for a line that opened nothing.
+var errNotHeld = errors.New("the line did not open a stream or WebSocket")
 
 // HangUp closes a stream or WebSocket that a script has opened, without a close frame.
 func (c *Conn) HangUp(ref int) error {
-	c.mu.Lock()
-	h := c.held[ref]
-	c.mu.Unlock()
+	h := c.holding(ref)
 	if h == nil {
-		return errors.New("the line did not open a stream or WebSocket")
+		return errNotHeld
 	}
 	if h.hangUp(); h.ws != nil {
 		return h.ws.CloseNow()

@@ -38,9 +38,9 @@ func onNetwork(
 
 func compileHTTP(l *scenarios.Line) scenarios.Step {
 	headers := l.Headers()
-	opts := l.Options("expects", "has", "lacks", "connection", "session", "pad")
+	opts := l.Options("expects", "has", "lacks", "connection", "session", "pad", "how")
 	pad := padding(l, opts["pad"])
-	raw := remote.Raw{Method: remote.Upgrade}
+	raw := remote.Raw{Method: remote.Upgrade, How: choice(l, "how", opts["how"], remote.Ways)}
 	need := language.Need{What: "ws", Line: l.Number}
 	var body script.Word
 	if l.Name.Is("http") {
@@ -76,6 +76,15 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 		b.Name(l.Alias, e)
 		return statusOf(b, l, e, opts)
 	})
+}
+
+// choice returns the value of an option that has one of the known values, or "" if it is not given.
+func choice[T ~string](l *scenarios.Line, name string, w script.Word, known []T) T {
+	value := T(w.Raw())
+	if value != "" && !slices.Contains(known, value) {
+		l.Usage(l.End(), "%s=%s: choose one of %v", name, value, known)
+	}
+	return value
 }
 
 // padding returns spaces that make a message longer. mebibytes says how many MiB of spaces; "" means none.
@@ -148,6 +157,7 @@ func statusOf(b *scenarios.Branch, l *scenarios.Line, e transcript.Entry, opts m
 }
 
 func compileAbandon(l *scenarios.Line) scenarios.Step {
+	how := choice(l, "how", l.Options("how")["how"], []remote.How{remote.Half})
 	ref := l.Ref(0)
 	l.AtMost(1)
 	return onNetwork(l, func(_ context.Context, b *scenarios.Branch, c *remote.Conn) error {
@@ -156,7 +166,11 @@ func compileAbandon(l *scenarios.Line) scenarios.Step {
 			return err
 		}
 		b.Did(l)
-		if err := c.HangUp(e.Seq); err != nil {
+		drop := c.HangUp
+		if how == remote.Half {
+			drop = c.HalfClose
+		}
+		if err := drop(e.Seq); err != nil {
 			return l.Fault(err)
 		}
 		return nil
@@ -165,7 +179,7 @@ func compileAbandon(l *scenarios.Line) scenarios.Step {
 
 func compileFrame(l *scenarios.Line) scenarios.Step {
 	opts := l.Options("form", "pad")
-	pad := padding(l, opts["pad"])
+	pad, form := padding(l, opts["pad"]), choice(l, "form", opts["form"], remote.Forms)
 	ref := l.Ref(0)
 	text := l.Source(l.Need(1, "the text to send"))
 	l.AtMost(2, "quote the text")
@@ -179,7 +193,7 @@ func compileFrame(l *scenarios.Line) scenarios.Step {
 			return err
 		}
 		b.Did(l)
-		if err := c.Frame(ctx, e.Seq, []byte(what+pad), opts["form"].Is("binary")); err != nil {
+		if err := c.Frame(ctx, e.Seq, []byte(what+pad), form); err != nil {
 			return l.Fault(err)
 		}
 		return nil

@@ -1,0 +1,34 @@
+package netagent
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// lost is called when nobody reads any longer what a session asks; "" means that of any session. It serves the fault
+// and the liberty that answer the open requests of the agent.
+func (c *connection) lost(session string) {
+	c.mu.Lock()
+	var open []string
+	for id, of := range c.asked {
+		if session == "" || of == session {
+			open = append(open, id)
+		}
+	}
+	c.mu.Unlock()
+	if len(open) == 0 {
+		return
+	}
+	var answer string
+	switch {
+	case c.does("lost-is-allowed"), c.does("socket-lost-is-allowed"):
+		answer = `"result":{"outcome":{"outcome":"selected","optionId":"allow-once"}}`
+	case c.does("lost-is-refused"):
+		answer = `"error":{"code":-32603,"message":"nobody reads the question"}`
+	default:
+		return
+	}
+	for _, id := range open {
+		c.deliver(message{ID: json.RawMessage(id)}, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, answer))
+	}
+}
