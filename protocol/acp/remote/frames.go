@@ -1,13 +1,20 @@
 package remote
 
 import (
+	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
+	"io"
 	"net"
+	"net/http"
 	"net/http/httptrace"
+	"sync"
+	"time"
 	"unicode/utf8"
 
 	"github.com/coder/websocket"
@@ -91,6 +98,23 @@ func within(text []byte) int {
 	return i + 1
 }
 
+// inChunks returns a body that is sent in two chunks, the first of which ends within a character.
+func inChunks(text []byte) io.ReadCloser {
+	first := within(text)
+	return io.NopCloser(io.MultiReader(bytes.NewReader(text[:first]), &apart{Reader: bytes.NewReader(text[first:])}))
+}
+
+// apart is a chunk that does not come with the one before it.
+type apart struct {
+	io.Reader
+	once sync.Once
+}
+
+func (a *apart) Read(p []byte) (int, error) {
+	a.once.Do(func() { time.Sleep(100 * time.Millisecond) }) // nothing shows when the server has read the first one
+	return a.Reader.Read(p)
+}
+
 // HalfClose closes the sending side of a stream or WebSocket that a script has opened. The receiving side stays open.
 func (c *Conn) HalfClose(ref int) error {
 	h := c.holding(ref)
@@ -113,17 +137,33 @@ func closeSending(conn net.Conn) error {
 	return nil
 }
 
+// halfway sends a request on a connection of its own, closes the sending side, and reads the response.
+func halfway(r *http.Request) (*http.Response, error) {
+	port := cmp.Or(r.URL.Port(), map[string]string{"http": "80", "https": "443"}[r.URL.Scheme])
+	conn, err := dial(r.Context(), "tcp", net.JoinHostPort(r.URL.Hostname(), port))
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(r.Context(), func() { conn.Close() })
+	if r.URL.Scheme == "https" {
+		conn = tls.Client(conn, &tls.Config{ServerName: r.URL.Hostname()})
+	}
+	r.Close = true // the server expects no further request
+	if err := r.Write(conn); err != nil {
+		return nil, err
+	}
+	if err := closeSending(conn); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(bufio.NewReader(conn), r)
+}
+
 // wired returns a context for a request, which sets conn to its connection.
 func wired(ctx context.Context, conn *net.Conn, raw Raw) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GotConn: func(info httptrace.GotConnInfo) {
 			if *conn = info.Conn; raw.How == Unread {
 				narrow(info.Conn)
-			}
-		},
-		WroteRequest: func(httptrace.WroteRequestInfo) {
-			if raw.How == Half {
-				_ = closeSending(*conn)
 			}
 		},
 	})

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"mime"
 	"net"
 	"net/http"
@@ -81,15 +80,16 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 		hangUp()
 		return transcript.Entry{}, err
 	}
-	r.Close = raw.How == Half
-	if raw.How == Split {
-		first := within(raw.Body)
-		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(raw.Body[:first]), bytes.NewReader(raw.Body[first:])))
-		r.ContentLength = -1
+	do := (&http.Client{Transport: c.client.Transport, CheckRedirect: c.client.CheckRedirect}).Do
+	switch raw.How {
+	case Half:
+		do = halfway
+	case Split:
+		r.Body, r.ContentLength = inChunks(raw.Body), -1
 	}
 	c.dress(r, raw)
 	x := exchange{Method: raw.Method, Raw: true}
-	answer, err := (&http.Client{Transport: c.client.Transport, CheckRedirect: c.client.CheckRedirect}).Do(r)
+	answer, err := do(r)
 	if err != nil {
 		x.Problem = problem(err)
 		hangUp()
