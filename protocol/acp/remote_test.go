@@ -1,6 +1,7 @@
 package acp_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -271,6 +272,86 @@ func TestEventsWithoutMeasure(t *testing.T) {
 		}
 		if r.Verdict != results.Fail || !strings.Contains(said, want) {
 			t.Errorf("of %d MiB: got %s %s", mebibytes, r.Verdict, said)
+		}
+	}
+}
+
+// A server that answers without an end, too much, or not at all gets one clear message, over both bindings, and the run
+// ends.
+func TestServersWithoutMeasure(t *testing.T) {
+	s, err := acp.V1().Parse("hello", "hello.txtar", []byte("check a\ninitialize\nsession new main\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	endlessly := func(w http.ResponseWriter, text string) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		for err := error(nil); err == nil; {
+			_, err = io.WriteString(w, text)
+		}
+	}
+	welcome := func(then http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set(remote.ConnectionID, "one")
+			switch {
+			case r.Method == http.MethodGet:
+				then(w, r)
+			case r.Header.Get(remote.ConnectionID) == "":
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write(welcomed(r.Body))
+			default:
+				w.WriteHeader(http.StatusAccepted)
+			}
+		}
+	}
+	silent := func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	}
+	large := func(w http.ResponseWriter, r *http.Request) {
+		ws, err := websocket.Accept(w, r, nil)
+		if err != nil {
+			return
+		}
+		if _, _, err := ws.Read(r.Context()); err == nil {
+			_ = ws.Write(r.Context(), websocket.MessageText, bytes.Repeat([]byte(" "), 65<<20))
+		}
+		<-ws.CloseRead(r.Context()).Done()
+	}
+	blanks, comments := strings.Repeat(" ", 1<<16), strings.Repeat(": still here\n\n", 1<<12)
+	for _, c := range []struct {
+		what, binding string
+		handler       http.HandlerFunc
+		want          string
+	}{
+		{"an endless line as answer", "http", func(w http.ResponseWriter, _ *http.Request) { endlessly(w, blanks) },
+			"is that an ACP agent?"},
+		{"endless comments as answer", "http", func(w http.ResponseWriter, _ *http.Request) { endlessly(w, comments) },
+			"is that an ACP agent?"},
+		{"endless comments", "http", welcome(func(w http.ResponseWriter, _ *http.Request) { endlessly(w, comments) }),
+			"got nothing"},
+		{"no answer", "http", silent, "got nothing"},
+		{"no answer to the upgrade", "ws", silent, "got nothing"},
+		{"no upgrade", "ws", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+			"the server answered 200 OK instead of 101"},
+		{"a message over the limit", "ws", large, "of more than 67108864 bytes"},
+	} {
+		e := served(t, c.binding, c.handler)
+		e.StepTimeout, e.Profile.Timeouts.Start = 3*time.Second, 3*time.Second
+		r := e.Run(context.Background(), s)
+		said := r.Summary()
+		for _, check := range r.Checks {
+			if check.Failure != nil {
+				said += "\n" + check.Failure.Error()
+			}
+		}
+		if r.Failure != nil {
+			said += "\n" + r.Failure.Error()
+		}
+		for _, f := range r.Findings {
+			said += "\n" + f.Message
+		}
+		if r.Verdict != results.Fail || !strings.Contains(said, c.want) {
+			t.Errorf("%s: got %s %s", c.what, r.Verdict, said)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -66,9 +67,9 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 		Headers: told(answer.Header)}).Seq
 	c.watch(t, true)
 	c.receive(func() {
-		s.read()
+		err := s.read()
 		c.watch(t, false)
-		c.stop(nil)
+		c.stop(err)
 	})
 	return s, nil
 }
@@ -76,14 +77,17 @@ func newSocket(c *Conn, at *url.URL) (*socket, error) {
 // inBinary says what is wrong with a message in a binary frame.
 const inBinary = "the message came in a binary frame, but must come in a text frame"
 
-// read receives messages until the WebSocket ends.
-func (s *socket) read() {
+// read receives messages until the WebSocket ends. It returns an error if a message is too large.
+func (s *socket) read() error {
 	for {
 		kind, data, err := s.ws.Read(s.c.ctx)
 		if err != nil {
 			s.c.entry(transcript.Closed, "", s.seq, ending(s.c.ctx, err, true))
 			_ = s.ws.CloseNow()
-			return
+			if errors.Is(err, websocket.ErrMessageTooBig) {
+				return fmt.Errorf("the agent sent a message of more than %d bytes by the WebSocket", maxMessage)
+			}
+			return nil
 		}
 		it := item{data: data, stream: s.seq}
 		if kind == websocket.MessageBinary {

@@ -138,7 +138,9 @@ func send(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, s *scenar
 	if err != nil {
 		return nil, err
 	}
-	c := editor.Call(method, params)
+	written, cancel := b.StepTimeout(ctx, 0) // over HTTP, the write ends with the server's acceptance
+	defer cancel()
+	c := editor.CallContext(written, method, params)
 	if c.Entry.Seq == 0 {
 		_, err := c.Wait(ctx)
 		return nil, greeted(b, method, b.Unsent(l, err))
@@ -180,7 +182,7 @@ func answer(ctx context.Context, b *scenarios.Branch, l *scenarios.Line, c *mock
 			f.Advice = of(b).loginAdvice()
 		}
 	case wait.Err() != nil:
-		f.Observed = "nothing"
+		f.Observed = cmp.Or(b.Unreached(), "nothing")
 	default:
 		f.Observed, f.Reason = cmp.Or(b.Unreached(), "the agent exited"), err.Error()
 	}
