@@ -14,6 +14,7 @@ import (
 	"github.com/acp-test/acp-test/internal/lists"
 	"github.com/acp-test/acp-test/internal/printable"
 	"github.com/acp-test/acp-test/scenarios/results"
+	"github.com/acp-test/acp-test/serve"
 	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
@@ -124,11 +125,12 @@ type due struct {
 }
 
 // dues returns all texts, tool calls or permission requests (kind) that the editor should have shown, from all
-// sessions. An item is optional if it came outside of a turn or load, or after the turn was cancelled. left reports
-// whether the editor or the agent exited during a turn.
+// sessions. An item is optional if it came outside of a turn or load, or after the turn was cancelled, or if the network
+// failed in the session. left reports whether the editor or the agent exited during a turn.
 func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	for _, s := range sessions {
 		open := j.requests()
+		failed := lists.Any(s.Log.All(), func(e transcript.Entry) bool { return e.Kind == serve.Troubled })
 		for e := range s.Log.All() {
 			if open.see(e); e.Source == transcript.Editor && j.Protocol.Cancels(e) {
 				for _, seq := range open.prompted(s.Log, e.Session) {
@@ -148,7 +150,7 @@ func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 				optional = !answered(s.Log, e.Seq)
 			}
 			if what != "" {
-				all = append(all, due{e.Session, what, s.Log, e.Seq, optional})
+				all = append(all, due{e.Session, what, s.Log, e.Seq, optional || failed})
 			}
 		}
 		left = left || len(j.openAtEnd(s.Log)) > 0 || j.unended(s.Log)

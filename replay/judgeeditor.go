@@ -81,6 +81,12 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 	if script == nil {
 		script = &language.AgentScript{}
 	}
+	if why := inapplicable(sessions); why != "" {
+		if res.Verdict == results.Pass {
+			res.Verdict, res.Reason = results.Skip, why
+		}
+		return res
+	}
 	for i := range script.Checks {
 		k := j.check(res.ID, &script.Checks[i], sessions)
 		if k.Verdict != results.Skip {
@@ -122,6 +128,18 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 		}
 	}
 	return k
+}
+
+// inapplicable returns why a scenario proves nothing about the editors of these sessions, or "" if it does.
+func inapplicable(sessions []Session) string {
+	for _, s := range sessions {
+		for e := range s.Log.All() {
+			if e.Kind == serve.Inapplicable {
+				return e.JSON().Get("text").Str()
+			}
+		}
+	}
+	return ""
 }
 
 // expect judges one "expect" line of a script and describes what the editor did. applies is false if the editor never
@@ -168,6 +186,7 @@ type counting struct {
 
 	matched, seen int
 	others        []string // texts of the first frames that do not fit
+	values        []string // those at the path of "repeated"
 	asked         bool     // our agent sent the request that the line names
 	gone          bool     // the editor left before it could answer the request
 	granted       bool     // the editor answered the request of where= with a result
@@ -194,9 +213,14 @@ func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 				c.fits(log, e)
 			}
 		}
-	case "sent":
+	case "sent", "tried", "repeated":
 		if e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About {
 			c.fits(log, e)
+		}
+		if v := e.JSON(); x.What == "tried" && e.Kind == serve.Troubled && v.Get("message").Is(x.About) &&
+			v.Get("stopped").Exists() {
+			c.seen++
+			c.matched++
 		}
 	}
 }
@@ -205,9 +229,14 @@ func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 // of the first three frames that do not.
 func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 	c.seen++
-	if c.judge.matches(c.of, log, e) {
+	v, _ := c.judge.field(c.of.Path, log, e)
+	again := slices.Contains(c.values, v)
+	c.values = append(c.values, v)
+	switch {
+	case c.of.What == "repeated" && !again:
+	case c.judge.matches(c.of, log, e):
 		c.matched++
-	} else if len(c.others) < 3 {
+	case len(c.others) < 3:
 		c.others = append(c.others, shorten(c.judge.Text.Line(e)))
 	}
 }
@@ -314,8 +343,8 @@ func (j Judge) leftTurn(t *transcript.Transcript) bool {
 		switch e.Kind {
 		case transcript.StdinClosed:
 			return len(open.prompted(t, "")) > 0
-		case transcript.Exited, serve.Shut:
-			return false // the agent left before the editor
+		case transcript.Exited, serve.Shut, serve.Troubled:
+			return false // the agent left before the editor, or the network failed
 		}
 		if open.see(e); j.Protocol.Cancels(e) {
 			for _, seq := range open.prompted(t, e.Session) {

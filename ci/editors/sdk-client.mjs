@@ -1,7 +1,8 @@
 // A client on the official TypeScript library: opens one session, prompts, and
 // prints what the agent said. Permissions are answered with the first option
 // that allows once.
-// usage: node sdk-client.mjs AGENT [ARG…], or with the URL of an agent, http or ws; PROMPT is the text of the prompt. ACP_TEST_SEEN is the
+// usage: node sdk-client.mjs AGENT [ARG…], or with the URL of an agent, http or ws; PROMPT is the text of the prompt,
+// LOAD the id of a session to load. ACP_TEST_SEEN is the
 // file for an account of what a user would have seen, and FAULT what is wrong with that: last-lost,
 // doubled, elsewhere, asks-unseen or calls-unseen; invents is one that chooses what was not offered,
 // dies one that a request for a file ends.
@@ -72,7 +73,11 @@ const done = app.connectWith(stream, async (agent) => {
     clientInfo: { name: "sdk-client", version: "1" },
   });
   if (protocolVersion !== acp.PROTOCOL_VERSION) throw new Error(`the agent speaks version ${protocolVersion}`);
-  const { sessionId } = await agent.request(acp.methods.agent.session.new, { cwd: process.cwd(), mcpServers: [] });
+  const place = { cwd: process.cwd(), mcpServers: [] };
+  const old = process.env.LOAD;
+  const { sessionId } = old
+    ? { sessionId: old, ...(await agent.request(acp.methods.agent.session.load, { sessionId: old, ...place })) }
+    : await agent.request(acp.methods.agent.session.new, place);
   const cancel = setTimeout(() => {
     cancelled = true;
     agent.notify(acp.methods.agent.session.cancel, { sessionId });

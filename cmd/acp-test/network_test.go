@@ -3,17 +3,21 @@
 package main_test
 
 import (
+	"encoding/json"
 	"encoding/pem"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/acp-test/acp-test/scenarios/results"
 )
 
 var _ = Describe("an agent over a network", func() {
@@ -112,5 +116,67 @@ var _ = Describe("an agent over a network", func() {
 				}
 			}
 		}
+	})
+})
+
+// troubles are what is wrong with a client in front of which the network fails, and the checks that find it.
+var troubles = map[string][]string{
+	"resends":       {"w03-unanswered#not-again", "w06-restart#not-again", "w07-cut#not-again", "w08-ended#not-again"},
+	"storms":        {"w01-unavailable#no-storm", "w05-expired#no-storm"},
+	"doubles":       {"w02-unavailable-once#not-doubled", "w04-lost#not-doubled"},
+	"by-lines":      {"w07-cut#half-is-nothing"},
+	"plain-forms":   {"w09-forms#every-form"},
+	"drops-late":    {"w10-load-late#history"},
+	"drops-early":   {"w11-load-first#history"},
+	"wants-history": {"w10-load-late#prompt-after-load"},
+	"wants-answer":  {"w11-load-first#prompt-after-load"},
+}
+
+var _ = Describe("a network that fails in front of an editor", func() {
+	client, err := filepath.Abs("../../ci/editors/net-client.mjs")
+	Expect(err).NotTo(HaveOccurred())
+	// judged plays the scenarios of some checks to a client, and returns the checks that pass and those that do not.
+	judged := func(fault string, checks []string) (passed, red []string) {
+		var names []string
+		p := newPlace()
+		p.env = append(p.env, "FAULT="+fault)
+		for _, c := range checks {
+			scenario, _, _ := strings.Cut(c, "#")
+			names = append(names, scenario)
+			if strings.Contains(c, "load") {
+				p.env = append(p.env, "LOAD=session-1")
+			}
+		}
+		got := p.run("editors", "--run", "editors/("+strings.Join(names, "|")+")$", "-j", "4", "--", "node", client, "{url}")
+		Expect(got.code).To(BeZero(), got.out+got.err) // all of it is lint
+		var run results.Run
+		Expect(json.Unmarshal([]byte(p.read("acp-test-out/results.json")), &run)).To(Succeed())
+		for _, r := range run.Results {
+			for _, c := range r.Checks {
+				switch id := strings.TrimPrefix(c.ID, "editors/"); c.Verdict {
+				case results.Pass:
+					passed = append(passed, id)
+				case results.Lint:
+					red = append(red, id)
+				}
+			}
+		}
+		return passed, red
+	}
+	for fault, checks := range troubles {
+		It("finds a client that "+fault+", and blames none that ends", func() {
+			_, red := judged(fault, checks)
+			Expect(red).To(ConsistOf(checks))
+			passed, red := judged("", checks)
+			Expect(red).To(BeEmpty())
+			Expect(passed).To(ContainElements(checks))
+		})
+	}
+
+	It("is skipped for an editor that has no network, and for a WebSocket without such trouble", func() {
+		p := newPlace()
+		got := p.run("prompt", "Hello.", "--", "acp-test", "serve", "w05", "--out", p.dir+"/served", "--report",
+			"text="+p.dir+"/served.txt")
+		Expect(p.read("served.txt")).To(ContainSubstring("without a network"), got.out+got.err)
 	})
 })

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -24,7 +23,6 @@ import (
 	"github.com/acp-test/acp-test/internal/secret"
 	"github.com/acp-test/acp-test/internal/workspace"
 	"github.com/acp-test/acp-test/mistake"
-	"github.com/acp-test/acp-test/refagent/netagent"
 	"github.com/acp-test/acp-test/replay"
 	"github.com/acp-test/acp-test/reports"
 	"github.com/acp-test/acp-test/scenarios"
@@ -40,6 +38,9 @@ import (
 type serving struct {
 	output
 	severity, listen, as string
+
+	mu       sync.Mutex
+	sessions []replay.Session // those that have ended; an editor has several if the network fails
 }
 
 func serveCommand(h *host) *cobra.Command {
@@ -92,26 +93,6 @@ func (h *host) servesWeb(args []string) (bool, error) {
 	}
 	of, err := protocolNamed(cmp.Or(h.protocol, protocols()[0].Name))
 	return of.front != nil, err
-}
-
-// overNetwork waits for an editor to connect over HTTP or WebSocket. It then calls run with a host whose stdin and
-// stdout are that connection. It rejects further editors.
-func (h *host) overNetwork(ctx context.Context, at string, run func(*host) error) (err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var once sync.Once
-	listened := netagent.Serve(ctx, netagent.Options{Listen: at, Out: h.err, Log: h.err,
-		Agent: func(_ context.Context, in io.Reader, out io.Writer) error {
-			other := errors.New("another editor is connected already")
-			once.Do(func() {
-				one := *h
-				one.in, one.out, other = in, out, nil
-				err = run(&one)
-				time.AfterFunc(time.Second, cancel) // leave the editor time to read the last messages
-			})
-			return other
-		}})
-	return cmp.Or(err, listened)
 }
 
 func (h *host) serve(ctx context.Context, name string, o *serving) (err error) {
@@ -182,9 +163,13 @@ func (h *host) judgeEditor(side agentSide, log *transcript.Transcript, file stri
 			return err
 		}
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sessions = append(o.sessions,
+		replay.Session{Log: log, Account: account, Ended: "the editor ended, or closed the agent's stdin"})
 	res := secret.Value(h.secrets(), of.judge(o.severity).Editor(results.Result{ID: side.id, File: side.name,
 		Started: log.Header().Started, Artifacts: map[string]string{"transcript": filepath.Base(file)}}, side.script,
-		[]replay.Session{{Log: log, Account: account, Ended: "the editor ended, or closed the agent's stdin"}}))
+		o.sessions))
 	run := verdict.NewRun(of.Version, tool(), h.commandLine(),
 		results.Agent{Profile: cmp.Or(res.AgentName, of.unnamed())})
 	run.Started, run.Results = log.Header().Started, []results.Result{res}

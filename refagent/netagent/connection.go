@@ -5,20 +5,23 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
+	"net"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // connection is one editor's connection, with the agent that serves it.
 type connection struct {
 	*Options
-	id    string
-	owner string // value of the Authorization header with which it began
-	in    *io.PipeReader
-	to    *io.PipeWriter
-	part  []byte // incomplete last line of the agent's output
+	server *server
+	id     string
+	owner  string // value of the Authorization header with which it began
+	in     *io.PipeReader
+	to     *io.PipeWriter
+	part   []byte // incomplete last line of the agent's output
 
 	mu     sync.Mutex
 	over   bool                          // the agent has ended
@@ -37,6 +40,11 @@ type connection struct {
 	done   chan struct{}                 // closed when the agent has ended
 	half   []byte                        // the part of an incomplete body that was received
 	latest []byte                        // the editor's last message
+
+	wire    atomic.Pointer[net.Conn] // carries the WebSocket; nil without one
+	lost    chan struct{}            // closed when trouble has ended the connection
+	gone    sync.Once                // closes lost
+	waiting []postponed              // messages that are late
 }
 
 // call is an open request of the editor.
@@ -44,7 +52,8 @@ type call struct{ method, session string }
 
 func newConnection(o *Options, id, owner string) *connection {
 	c := &connection{Options: o, id: id, owner: owner, boxes: map[string]*box{}, calls: map[string]call{},
-		asked: map[string]string{}, known: map[string]bool{}, child: map[string]string{}, done: make(chan struct{})}
+		asked: map[string]string{}, known: map[string]bool{}, child: map[string]string{}, done: make(chan struct{}),
+		lost: make(chan struct{})}
 	c.in, c.to = io.Pipe()
 	c.left = sync.NewCond(&c.mu)
 	return c
@@ -108,7 +117,7 @@ func (c *connection) Write(b []byte) (int, error) {
 		}
 		c.mu.Unlock()
 		if c.socket != nil {
-			c.socket(m, line)
+			c.shout(m, line)
 		}
 	}
 }
@@ -138,13 +147,18 @@ func (c *connection) route(m message, line []byte) {
 	c.seq++
 	f := frame{seq: c.seq, data: line}
 	stream := c.stream(m)
+	if c.postpone(stream, f) {
+		return
+	}
 	if m.Method == "session/update" && c.does("answer-early") {
 		c.send("", c.held...)
 		c.held = []frame{f}
 		c.heldBy = stream
 		return
 	}
-	c.send(stream, f)
+	if c.send(stream, f); stream == "" {
+		c.catchUp()
+	}
 	if len(c.held) > 0 {
 		held := c.held
 		c.held = nil
@@ -372,6 +386,8 @@ func (b *box) next(gone <-chan struct{}, quiet <-chan time.Time) (f *frame, ok b
 		b.c.mu.Unlock()
 		select {
 		case <-gone: // another reader has taken over
+			return nil, false
+		case <-b.c.lost:
 			return nil, false
 		default:
 		}

@@ -75,6 +75,7 @@ type server struct {
 	mu          sync.Mutex
 	connections map[string]*connection
 	deleted     map[string]bool // ids of connections that clients have deleted
+	network     network
 	agents      sync.WaitGroup
 
 	sending sync.Mutex    // held while something is written, by the fault of readers that wait for each other
@@ -268,7 +269,7 @@ func (s *server) forget(c *connection) {
 // begin starts an agent for a new connection. The connection is not registered yet, so other requests cannot use it.
 func (s *server) begin(r *http.Request, id string, socket func(m message, frame []byte)) *connection {
 	c := newConnection(&s.Options, id, r.Header.Get("Authorization"))
-	c.socket = socket
+	c.server, c.socket = s, socket
 	s.agents.Go(func() {
 		defer context.AfterFunc(s.ctx, c.end)()
 		if err := s.Agent(s.ctx, c.in, c); err != nil && s.ctx.Err() == nil {

@@ -1,12 +1,14 @@
 package netagent
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -39,10 +41,29 @@ func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*web
 	return websocket.Accept(w, r, o)
 }
 
+// hijacked is the response to an upgrade. It keeps the connection to the client.
+type hijacked struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+// Hijack implements http.Hijacker.
+func (h *hijacked) Hijack() (c net.Conn, rw *bufio.ReadWriter, err error) {
+	c, rw, err = http.NewResponseController(h.ResponseWriter).Hijack()
+	h.conn = c
+	return c, rw, err
+}
+
 // socket serves a connection over a WebSocket until it ends.
 func (s *server) socket(w http.ResponseWriter, r *http.Request) {
+	if s.network.next([]string{restart}, "") != nil {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, "the server restarts")
+		return
+	}
 	id := rand.Text()
-	ws, err := s.accept(w, r, id)
+	wire := &hijacked{ResponseWriter: w}
+	ws, err := s.accept(wire, r, id)
 	if err != nil {
 		return
 	}
@@ -51,13 +72,18 @@ func (s *server) socket(w http.ResponseWriter, r *http.Request) {
 		ws.SetReadLimit(-1)
 	}
 	c := s.begin(r, id, s.writer(ws))
+	c.wire.Store(&wire.conn)
 	go func() {
+		code := websocket.StatusNormalClosure
 		select {
+		case <-c.lost:
+			code = websocket.StatusGoingAway
 		case <-c.done:
-			_ = ws.Close(websocket.StatusNormalClosure, "")
 		case <-s.torn:
 			_ = ws.CloseNow()
+			return
 		}
+		_ = ws.Close(code, "")
 	}()
 	if s.does("socket-pings") {
 		go s.ping(c, ws)
@@ -111,7 +137,7 @@ func (f *frames) broke(data []byte, err error) {
 		f.take(bytes.TrimSpace(data))
 		return // the turn goes on
 	}
-	f.c.lost("")
+	f.c.unread("")
 	f.c.end()
 	if websocket.CloseStatus(err) < 0 && f.does("socket-lost-ends-all") {
 		f.tearing.Do(func() { close(f.torn) })

@@ -67,7 +67,7 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if session := r.Header.Get(sessionHeader); session != "" {
-		defer box.c.lost(session)
+		defer box.c.unread(session)
 	}
 	defer box.release(reader)
 	out := http.NewResponseController(w)
@@ -81,6 +81,10 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 	if out.Flush() != nil {
 		return
 	}
+	formed := r.Header.Get(sessionHeader) != "" && s.network.has(forms)
+	if formed {
+		_, _ = io.WriteString(w, byteOrderMark)
+	}
 	quiet := time.NewTicker(silence)
 	defer quiet.Stop()
 	gone := make(chan struct{})
@@ -89,6 +93,7 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-r.Context().Done():
 		case <-reader:
+		case <-box.c.lost:
 		}
 	}()
 	for {
@@ -103,10 +108,24 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			}
 			continue
 		}
-		if !s.write(w, out, s.event(f)) {
+		event := s.event(f)
+		if formed {
+			event = inForm(f)
+		}
+		var t *trouble
+		if r.Header.Get(sessionHeader) != "" {
+			t = s.network.next(ofEvents, "")
+		}
+		if t != nil && t.kind == cut {
+			event = event[:len(event)-1] // the event is not complete without the blank line
+		}
+		if !s.write(w, out, event) {
 			return // the next reader gets messages that this one may have missed
 		}
-		box.took(reader)
+		if box.took(reader); t != nil {
+			box.breaks(t)
+			return
+		}
 	}
 }
 

@@ -32,9 +32,11 @@ type AgentCheck struct {
 type AgentExpectation struct {
 	Text   string
 	Negate bool
-	// What is "sent", "answered", "shown", "ended", "hung-up", "left-open" or "left-running". About is a method, the
-	// name of a request, or a regular expression, depending on What.
+	// What is "sent", "tried", "repeated", "answered", "shown", "ended", "hung-up", "left-open" or "left-running". About
+	// is a method, the name of a request, or a regular expression, depending on What.
 	What, About string
+	// Path is the path of the value that a repeated frame has again.
+	Path string
 	// Where restricts when the line applies. It is a regular expression for text that the editor must show, or the name
 	// of a request that must have a result.
 	Where string
@@ -80,6 +82,14 @@ func (d *Dialect[B]) agentCommands() []*Command[B] {
 		}, {
 			Name: "sent", Group: "agent", Args: "METHOD [count=N|>=N|<=N] [path=value…]", Negatable: true,
 			Summary: "ask whether the editor sent a frame", Compile: compileExpectation[B],
+		}, {
+			Name: "tried", Group: "agent", Args: "METHOD [count=N|>=N|<=N]", Negatable: true,
+			Summary: "ask how often the editor sent a frame, with those that the network lost or refused",
+			Compile: compileExpectation[B],
+		}, {
+			Name: "repeated", Group: "agent", Args: "METHOD PATH", Negatable: true,
+			Summary: "ask whether the editor sent two frames that have the same value at PATH",
+			Compile: compileExpectation[B],
 		}, {
 			Name: "answered", Group: "agent", Args: "NAME [path=value…] [where=NAME]", Negatable: true,
 			Summary: "ask how the editor answered: kind= of the option, error= code; where= a request that it granted",
@@ -172,11 +182,11 @@ func compileExpectation[B any](l *Line[B]) Step[B] {
 		l.Regexp(l.Name.Column, x.About)
 		l.Regexp(where.Column, x.Where)
 		l.Rest = l.Rest[1:]
-	case "sent", "answered":
+	case "sent", "tried", "repeated", "answered":
 		x.Where, _ = l.Options("where")["where"].Literal()
 		about := l.One(0, "a method or a name")
 		ok := l.p.names[about]
-		if x.About = about; x.What == "sent" {
+		if x.About = about; x.What != "answered" {
 			if x.About, ok = l.p.dialect.event(about); !ok {
 				return l.Mistake(l.Rest[0].Column, "", "%q is no method", about)
 			}
@@ -184,7 +194,10 @@ func compileExpectation[B any](l *Line[B]) Step[B] {
 			return l.Mistake(l.Rest[0].Column, "name a request with as NAME", "no request above is named %s",
 				cmp.Or(x.Where, about))
 		}
-		l.Rest = l.Rest[1:]
+		if l.Rest = l.Rest[1:]; x.What == "repeated" {
+			x.Path = l.One(0, "a path")
+			l.Rest = l.Rest[1:]
+		}
 	}
 	for _, w := range l.Rest {
 		f := l.Field(w)

@@ -2,6 +2,7 @@ package words
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 
 	"github.com/acp-test/acp-test/scenarios"
@@ -81,6 +82,12 @@ func agentActs(d agentDialect) (all []*scenarios.Command) {
 			s.Request(g.Alias, "session/request_permission", `{"sessionId":`+serve.Quote(s.Session())+d.ask(g)+
 				`,"options":[`+optionsOf(g.Words[1:])+`]}`, "")
 			return nil
+		})
+	add("trouble", "lost|unavailable|expired|unanswered|cut|ended|restart|late|forms [at=METHOD] [times=N]",
+		"make the network in front of the editor fail, at the next POST (with METHOD) or event",
+		func(s *serve.Run, g language.Given) error {
+			times, err := strconv.Atoi(cmp.Or(g.Options["times"], "1"))
+			return cmp.Or(err, s.Trouble(g.Words[0], g.Options["at"], times))
 		})
 	add("end", "STOP", "end the turn with stop reason STOP", func(s *serve.Run, g language.Given) error {
 		return d.ended(s, g.Words[0])

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// lost is called when nobody reads any longer what a session asks; "" means that of any session. It serves the fault
+// unread is called when nobody reads any longer what a session asks; "" means that of any session. It serves the fault
 // and the liberty that answer the open requests of the agent.
-func (c *connection) lost(session string) {
+func (c *connection) unread(session string) {
 	c.mu.Lock()
 	var open []string
 	for id, of := range c.asked {
