@@ -125,8 +125,8 @@ type due struct {
 }
 
 // dues returns all texts, tool calls or permission requests (kind) that the editor should have shown, from all
-// sessions. An item is optional if it came outside of a turn or load, or after the turn was cancelled, or if the network
-// failed in the session. left reports whether the editor or the agent exited during a turn.
+// sessions. An item is optional if it came outside of a turn or load, or after the turn was cancelled, or if the
+// network failed in the session. left reports whether the editor or the agent exited during a turn.
 func (j Judge) dues(sessions []Session, kind string) (all []due, left bool) {
 	for _, s := range sessions {
 		open := j.requests()

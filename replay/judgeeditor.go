@@ -82,10 +82,7 @@ func (j Judge) Editor(res results.Result, script *language.AgentScript, sessions
 		script = &language.AgentScript{}
 	}
 	if why := inapplicable(sessions); why != "" {
-		if res.Verdict == results.Pass {
-			res.Verdict, res.Reason = results.Skip, why
-		}
-		return res
+		return unjudged(res, why)
 	}
 	for i := range script.Checks {
 		k := j.check(res.ID, &script.Checks[i], sessions)
@@ -128,6 +125,14 @@ func (j Judge) check(id string, c *language.AgentCheck, sessions []Session) resu
 		}
 	}
 	return k
+}
+
+// unjudged returns the result of an editor whom no check judges. The rules have judged it already.
+func unjudged(res results.Result, why string) results.Result {
+	if res.Verdict == results.Pass {
+		res.Verdict, res.Reason = results.Skip, why
+	}
+	return res
 }
 
 // inapplicable returns why a scenario proves nothing about the editors of these sessions, or "" if it does.
@@ -217,12 +222,17 @@ func (c *counting) see(log *transcript.Transcript, e transcript.Entry) {
 		if e.Source == transcript.Editor && e.Kind != transcript.Response && e.Method == x.About {
 			c.fits(log, e)
 		}
-		if v := e.JSON(); x.What == "tried" && e.Kind == serve.Troubled && v.Get("message").Is(x.About) &&
-			v.Get("stopped").Exists() {
+		if x.What == "tried" && stopped(e, x.About) {
 			c.seen++
 			c.matched++
 		}
 	}
+}
+
+// stopped reports whether the network failed for a frame with this method, so that the agent did not get the frame.
+func stopped(e transcript.Entry, method string) bool {
+	v := e.JSON()
+	return e.Kind == serve.Troubled && v.Get("message").Is(method) && v.Get("stopped").Exists()
 }
 
 // fits counts a frame that the line is about, and whether the frame meets the line's conditions. It keeps the texts

@@ -73,13 +73,10 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	line := bytes.ReplaceAll(body, []byte("\n"), []byte(" "))
 	id := r.Header.Get(connectionHeader)
 	m, sound := read(line)
-	if t := s.network.next(ofPosts, m.Method); t != nil {
-		if t.stops(w, m) {
-			return
-		}
-		defer panic(http.ErrAbortHandler) // the response is lost
-	}
+	stopped, after := s.network.meets(w, m)
+	defer after()
 	switch {
+	case stopped:
 	case bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")):
 		s.batch(w, r, line)
 	case m.Method == "initialize" && (id == "" || s.does("initialize-again-begins")):

@@ -108,17 +108,7 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			}
 			continue
 		}
-		event := s.event(f)
-		if formed {
-			event = inForm(f)
-		}
-		var t *trouble
-		if r.Header.Get(sessionHeader) != "" {
-			t = s.network.next(ofEvents, "")
-		}
-		if t != nil && t.kind == cut {
-			event = event[:len(event)-1] // the event is not complete without the blank line
-		}
+		event, t := s.troubled(r, f, formed)
 		if !s.write(w, out, event) {
 			return // the next reader gets messages that this one may have missed
 		}
@@ -140,6 +130,20 @@ func (s *server) write(w io.Writer, out *http.ResponseController, event []byte) 
 	}
 	_, err := w.Write(event)
 	return err == nil && out.Flush() == nil
+}
+
+// troubled returns a message as an event, or as what trouble leaves of it, and the trouble that the event meets.
+func (s *server) troubled(r *http.Request, f *frame, formed bool) (event []byte, t *trouble) {
+	if event = s.event(f); formed {
+		event = inForm(f)
+	}
+	if r.Header.Get(sessionHeader) != "" {
+		t = s.network.next(ofEvents, "")
+	}
+	if t != nil && t.kind == cut {
+		event = event[:len(event)-1] // the event is not complete without the blank line
+	}
+	return event, t
 }
 
 // event returns a message as a server-sent event.

@@ -57,8 +57,9 @@ type network struct {
 }
 
 // Fail plans a failure of the network that happens times times, to POSTs with the method at if at is not "". It calls
-// did whenever the failure happens. A failure is planned once: a client that connects again does not meet it again.
-// Fail returns an error if the connection is a WebSocket, which does not have all kinds.
+// did whenever the failure happens. A failure is planned once: a client that connects again does not meet it again. But
+// each cut happens, so that no client ever gets the message that is cut. Fail returns an error if the connection is a
+// WebSocket, which does not have all kinds.
 func (c *connection) Fail(kind, at string, times int, did func(what any)) error {
 	if c.socket != nil && !slices.Contains(ofSockets, kind) {
 		return fmt.Errorf("over a WebSocket there is no trouble %s, only %s", kind, strings.Join(ofSockets, ", "))
@@ -67,7 +68,7 @@ func (c *connection) Fail(kind, at string, times int, did func(what any)) error 
 	n := &c.server.network
 	n.mu.Lock()
 	for _, p := range n.planned {
-		if p.kind == kind && p.at == at {
+		if p.kind == kind && p.at == at && kind != cut {
 			p.did = did // the latest connection reports it
 			n.mu.Unlock()
 			return nil
@@ -120,6 +121,19 @@ func (n *network) has(kind string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.ContainsFunc(n.planned, func(t *trouble) bool { return t.kind == kind && t.left > 0 })
+}
+
+// meets makes a planned trouble happen to a POST. stopped says that the agent does not get the POST. The caller must
+// call after at its end.
+func (n *network) meets(w http.ResponseWriter, m message) (stopped bool, after func()) {
+	t := n.next(ofPosts, m.Method)
+	switch {
+	case t == nil:
+		return false, func() {}
+	case t.stops(w, m):
+		return true, func() {}
+	}
+	return false, func() { panic(http.ErrAbortHandler) } // the response is lost
 }
 
 // stops makes a trouble happen to a POST. It returns false if the POST nevertheless reaches the agent. The header
