@@ -48,8 +48,9 @@ var acts = sync.OnceValue(func() *sweep.Acts[*writer] {
 		"mode":       func(w *writer) bool { return w.Mode != "" && w.at.mode == "" && !w.at.gone },
 		"option":     func(w *writer) bool { return len(w.Options) > 0 && !w.at.gone },
 		// apart: another session can work at the same time. alone: if the process ends, no other work is lost.
-		"v2":    func(w *writer) bool { return w.V2 },
-		"apart": func(w *writer) bool { return w.has("several") && w.Together && len(w.open) == 1 },
+		"v2":      func(w *writer) bool { return w.V2 },
+		"network": func(w *writer) bool { return w.able(onNetwork) },
+		"apart":   func(w *writer) bool { return w.has("several") && w.Together && len(w.open) == 1 },
 		"alone": func(w *writer) bool {
 			return w.has("process") && len(w.open) == 1 && len(w.at.later) == 0 && w.stops == 0 && w.at.once()
 		},

@@ -97,6 +97,8 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	switch {
 	case e.Kind == transcript.Started:
 		*began = e.At
+	case e.Source == transcript.Network:
+		a.reached(e)
 	case e.Source == transcript.Editor && (e.Method == "authenticate" || e.Method == "auth/login"):
 		a.Login = e.JSON().Path("params.methodId").Str()
 	case acpframe.Update(e) == "available_commands_update":
@@ -113,6 +115,26 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 		a.settings(e.JSON().Get("result"))
 	}
 }
+
+// reached learns from an entry of the network whether the agent is reached over HTTP, and whether its events have ids.
+func (a *Ability) reached(e transcript.Entry) {
+	switch e.Kind {
+	case transcript.Opened:
+		a.Able[onNetwork] = true
+		a.Able[onHTTP] = a.Able[onHTTP] || e.JSON().Get("form").Is("connection")
+	case transcript.Closed:
+		for field := range e.JSON().Get("fields").Items() {
+			a.Able[cursors] = a.Able[cursors] || a.Able[onHTTP] && field.Is("id")
+		}
+	}
+}
+
+// These capabilities are learned from the transport and not advertised.
+const (
+	onNetwork = "network"
+	onHTTP    = "http"
+	cursors   = "http.cursors"
+)
 
 // inV1 replaces the names of version 2 capabilities with those of version 1.
 var inV1 = strings.NewReplacer("session.prompt.", "promptCapabilities.", "session.", "sessionCapabilities.")
