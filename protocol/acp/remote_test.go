@@ -89,7 +89,7 @@ func TestTheAgentOverANetwork(t *testing.T) {
 			list = append(list, s)
 		}
 	}
-	for binding, skipped := range map[string]int{"http": 25, "ws": 60} {
+	for binding, skipped := range map[string]int{"http": 30, "ws": 65} {
 		e := overNetwork(t, binding)
 		e.Golden, e.GoldenRequired = &golden.Store{Embedded: golden.Shipped()}, true
 		run := e.RunAll(context.Background(), list, scenarios.Plan{Jobs: 6})
