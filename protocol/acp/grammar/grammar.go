@@ -92,7 +92,8 @@ func (s Session) written() *writer {
 		}
 	}
 	w.length = length
-	if w.r = s.Random(length); w.has("servers") && w.has("process") && w.works("mcp") && !w.without("e") && w.one(6) {
+	if w.r = s.Random(length); w.has("servers") && w.has("process") && w.works("mcp") && !w.able(onNetwork) &&
+		!w.without("e") && w.one(6) {
 		w.endsConnecting()
 	}
 	return w

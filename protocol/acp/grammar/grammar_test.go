@@ -10,6 +10,7 @@ import (
 	"github.com/acp-test/acp-test/ci/proof"
 	"github.com/acp-test/acp-test/protocol/acp"
 	"github.com/acp-test/acp-test/protocol/acp/grammar"
+	"github.com/acp-test/acp-test/protocol/acp/remote"
 	"github.com/acp-test/acp-test/sweep"
 	"github.com/acp-test/acp-test/transcript"
 )
@@ -56,7 +57,36 @@ func agents() map[string]*grammar.Ability {
 		unasked.Tools[name] = t
 	}
 	return map[string]*grammar.Ability{"all": capable(), "none": {}, "no tools": noTools, "no ways": noWays,
-		"unasked": unasked}
+		"unasked": unasked, "over HTTP": networked()}
+}
+
+// networked returns the ability of a capable agent that is reached over HTTP and whose events have ids.
+func networked() *grammar.Ability {
+	a := capable()
+	for _, name := range []string{"network", "http", "http.cursors"} {
+		a.Able[name] = true
+	}
+	return a
+}
+
+// The network fails only where there is one, and no input ends there.
+func TestTroubleOfANetworkIsDrawnWhereThereIsOne(t *testing.T) {
+	drawn := func(a *grammar.Ability) (text string) {
+		for n := range 200 {
+			text += string(grammar.Grammar{Ability: a}.Draw(sweep.Key{Seed: 5, N: n}).Text())
+		}
+		return text
+	}
+	network, pipes := drawn(networked()), drawn(capable())
+	for _, kind := range remote.Troubles() {
+		if line := "\ntrouble " + string(kind) + "\n"; !strings.Contains(network, line) || strings.Contains(pipes, line) {
+			t.Errorf("trouble %s is drawn over HTTP: %v, over pipes: %v", kind, strings.Contains(network, line),
+				strings.Contains(pipes, line))
+		}
+	}
+	if strings.Contains(network, "\nclose-stdin\n") || !strings.Contains(pipes, "\nclose-stdin\n") {
+		t.Error("over a network no input ends, over pipes it does")
+	}
 }
 
 // A tool counts as working if the model gets its result, even if the editor sees no call.
