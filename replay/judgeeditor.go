@@ -239,9 +239,11 @@ func stopped(e transcript.Entry, method string) bool {
 // of the first three frames that do not.
 func (c *counting) fits(log *transcript.Transcript, e transcript.Entry) {
 	c.seen++
-	v, _ := c.judge.field(c.of.Path, log, e)
-	again := slices.Contains(c.values, v)
-	c.values = append(c.values, v)
+	again := false
+	if v, there := c.judge.field(c.of.Path, log, e); there && c.of.What == "repeated" {
+		again = slices.Contains(c.values, v)
+		c.values = append(c.values, v)
+	}
 	switch {
 	case c.of.What == "repeated" && !again:
 	case c.judge.matches(c.of, log, e):

@@ -56,16 +56,18 @@ func (c *calls) begin(by serve.Network) bool {
 }
 
 // end counts a connection that has ended. A server without connections ends after a second, in which the editor can
-// read the last messages. It does not end if the network has ended the connection, because the editor may return.
+// read the last messages. If the network has ended the connection, the server waits longer, because the editor may
+// return.
 func (c *calls) end(by serve.Network, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.err = err
 	c.n--
+	wait := time.Second
 	if _, lost := by.Failed(); lost {
-		return
+		wait = 30 * time.Second
 	}
-	time.AfterFunc(time.Second, func() {
+	time.AfterFunc(wait, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.n == 0 {

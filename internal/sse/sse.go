@@ -14,8 +14,9 @@ type Event struct {
 	Data []byte
 	// Size is the length of the received data in bytes, if Data contains only a part of it; else 0.
 	Size int
-	// ID is the value of the stream's latest id field.
-	ID string
+	// ID is the value of the stream's latest id field. Own says that the field belongs to this event.
+	ID  string
+	Own bool
 }
 
 // Framing describes how a stream is encoded. It does not contain the content of the events.
@@ -52,6 +53,7 @@ type Reader struct {
 	data    []byte
 	size    int    // length of the data, kept or not
 	id      string // the stream's latest id
+	own     bool   // the current event has set it
 	some    bool   // the current event has a data line
 	begun   bool
 	skip    bool // the last byte was a CR, so a following LF belongs to it
@@ -101,12 +103,12 @@ func (s *Reader) Within() bool { return s.some }
 func (s *Reader) Shows() *Framing { return &s.framing }
 
 func (s *Reader) take() Event {
-	p := Event{Data: s.data, ID: s.id}
+	p := Event{Data: s.data, ID: s.id, Own: s.own}
 	if s.size > len(s.data) {
 		p.Size = s.size
 	}
 	s.framing.Events++
-	s.data, s.size, s.some = nil, 0, false
+	s.data, s.size, s.some, s.own = nil, 0, false, false
 	return p
 }
 
@@ -230,7 +232,7 @@ func (s *Reader) close(l *field) {
 	default:
 		name := string(l.name)
 		if name == "id" {
-			s.id = string(l.id)
+			s.id, s.own = string(l.id), true
 		}
 		if len(s.framing.Fields) < mostFields && !slices.Contains(s.framing.Fields, name) {
 			s.framing.Fields = append(s.framing.Fields, name)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -139,11 +140,13 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 		refuse(w, http.StatusBadRequest, "the connection has ended")
 		return
 	}
-	if half := halfClosed(r); half && s.does("half-closed-dropped") {
-		panic(http.ErrAbortHandler)
-	} else if half && s.does("half-closed-ends") {
-		s.forget(c)
-		c.end()
+	if slices.ContainsFunc(s.Ways, ofHalves) && halfClosed(r) {
+		if s.does("half-closed-dropped") {
+			panic(http.ErrAbortHandler)
+		} else if s.does("half-closed-ends") {
+			s.forget(c)
+			c.end()
+		}
 	}
 	c.deliver(m, line)
 	c.again(line)
@@ -156,6 +159,9 @@ func (s *server) message(w http.ResponseWriter, r *http.Request, c *connection, 
 	}
 	w.WriteHeader(status)
 }
+
+// ofHalves reports whether a way of the server is about requests whose client has closed the sending side.
+func ofHalves(way string) bool { return strings.HasPrefix(way, "half-closed-") }
 
 // halfClosed reports whether the client of a request that is the last on its connection has closed the sending side.
 func halfClosed(r *http.Request) bool {

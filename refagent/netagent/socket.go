@@ -29,7 +29,8 @@ func (s *server) accept(w http.ResponseWriter, r *http.Request, id string) (*web
 		o.Subprotocols = []string{"acp.v1"}
 	}
 	switch {
-	case s.does("socket-compression-claimed"):
+	case strings.Contains(r.Header.Get("Sec-WebSocket-Extensions"), "permessage-deflate") &&
+		s.does("socket-compression-claimed"):
 		w.Header().Set("Sec-WebSocket-Extensions", "permessage-deflate")
 	case s.does("socket-compressed"):
 		o.CompressionMode = websocket.CompressionContextTakeover

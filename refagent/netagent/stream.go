@@ -129,7 +129,9 @@ func (s *server) write(w io.Writer, out *http.ResponseController, event []byte) 
 		_ = out.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
 	}
 	_, err := w.Write(event)
-	return err == nil && out.Flush() == nil
+	sent := err == nil && out.Flush() == nil
+	_ = out.SetWriteDeadline(time.Time{})
+	return sent
 }
 
 // troubled returns a message as an event, or as what trouble leaves of it, and the trouble that the event meets.

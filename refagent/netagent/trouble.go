@@ -247,7 +247,7 @@ func inForm(f *frame) []byte {
 	all := []string{
 		"data: " + strings.ReplaceAll(lines.String(), "\n", "\ndata: ") + "\n\n",
 		fmt.Sprintf("data: %s\r\n\r\n", f.data),
-		fmt.Sprintf("data: %s\r\r", f.data),
+		fmt.Sprintf("data: %s\r\r:\n", f.data), // a reader may wait for the byte behind the last CR
 		fmt.Sprintf(": a comment\nretry: 3000\n\ndata: %s\n\n", f.data),
 		fmt.Sprintf("event: message\ndata: %s\n\n", f.data),
 		fmt.Sprintf("data:%s\n\n", f.data),

@@ -18,6 +18,7 @@ type Ability struct {
 	// Able is the set of capabilities that the agent advertises. They are named by their paths in version 1, also if
 	// V2 is set.
 	Able map[string]bool
+	bare bool // some message over HTTP had no id
 	// Mode is the initial mode of sessions. Modes are the other modes. Options are the select options other than the
 	// mode.
 	Mode    string

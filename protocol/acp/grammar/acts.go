@@ -222,11 +222,12 @@ func (w *writer) givesOption(id, value string) {
 }
 
 // givesMode sets the session's mode during a turn: to the initial one, or to another one if nothing but text of the
-// model is to come in the turn.
+// model is to come in the turn. Modes that only read are left out: later checks would rely on the agent's consent.
 func (w *writer) givesMode() {
 	mode := w.Mode
-	if len(w.Modes) > 0 && slices.Contains([]string{"silent", "text held", "thought held"}, w.at.state) && w.one(2) {
-		mode = pick(w.r, w.Modes)
+	others := lists.Where(w.Modes, func(m string) bool { return !readsOnly().MatchString(m) })
+	if len(others) > 0 && slices.Contains([]string{"silent", "text held", "thought held"}, w.at.state) && w.one(2) {
+		mode = pick(w.r, others)
 		w.at.mode = mode
 	}
 	if w.V2 {

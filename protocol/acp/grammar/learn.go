@@ -116,15 +116,18 @@ func (a *Ability) greeted(e transcript.Entry, began *time.Duration) {
 	}
 }
 
-// reached learns from an entry of the network whether the agent is reached over HTTP, and whether its events have ids.
+// reached learns from an entry of the network whether the agent is reached over HTTP, and whether each message of its
+// sessions has an id.
 func (a *Ability) reached(e transcript.Entry) {
 	switch e.Kind {
 	case transcript.Opened:
 		a.Able[onNetwork] = true
 		a.Able[onHTTP] = a.Able[onHTTP] || e.JSON().Get("form").Is("connection")
 	case transcript.Closed:
-		for field := range e.JSON().Get("fields").Items() {
-			a.Able[cursors] = a.Able[cursors] || a.Able[onHTTP] && field.Is("id")
+		if n, _ := e.JSON().Get("events").Int(); n > 0 && e.Session != "" {
+			whole, _ := e.JSON().Get("cursors").Bool()
+			a.bare = a.bare || !whole
+			a.Able[cursors] = a.Able[onHTTP] && !a.bare
 		}
 	}
 }

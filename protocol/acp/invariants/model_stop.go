@@ -84,7 +84,7 @@ func (x *lastReply) failedAfter(code int64, find func(point, format string, args
 	case x.balked:
 	case x.stop == string(fakellm.StopEnd) && x.said != "":
 		find("error", "The model's last reply was complete, but the turn failed with an error.")
-	case x.stop == string(fakellm.StopEnd) && x.after:
+	case x.stop == string(fakellm.StopEnd) && x.after && !x.calls:
 		find("nothing", "After its tool calls the model had nothing to add, but the turn failed with an error instead of "+
 			"ending with end_turn.")
 	case stopOf[x.stop] != "" && x.spoke && !x.calls && !(x.stop == "length" && code == -32800):
@@ -112,7 +112,7 @@ type lastReply struct {
 	bad          int    // HTTP status of the reply, an error from 400 on
 	told         bool   // after the reply, the agent sent a text that is not the model's
 	spoke, calls bool   // the reply has text; it has tool calls
-	after        bool   // an earlier reply of the turn has tool calls
+	after        bool   // the reply before it has tool calls; empty replies between them do not count
 	// refused says that the reply is a refusal. marks says that the model's API can mark a reply as a refusal.
 	marks, refused bool
 	balked         bool // in the turn, the editor answered a request with an error, or the model sent something broken
@@ -126,7 +126,7 @@ func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]
 		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
 		x := &lastReply{open: true, marks: marks}
 		if before := turns[t]; before != nil {
-			x.balked, x.after = before.balked, before.calls || before.after
+			x.balked, x.after = before.balked, before.calls || before.after && before.said == ""
 		}
 		main[n], turns[t] = true, x
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil:

@@ -40,6 +40,8 @@ func (c *Conn) Frame(ctx context.Context, ref int, text []byte, form Form) error
 	if h == nil || h.ws == nil {
 		return errors.New("the line did not open a WebSocket")
 	}
+	stop := context.AfterFunc(ctx, func() { _ = h.wire.SetWriteDeadline(time.Now()) }) // the server may not read
+	defer stop()
 	// If the WebSocket is closed, an entry about its end says so.
 	switch form {
 	case Torn:
@@ -144,7 +146,8 @@ func halfway(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(r.Context(), func() { conn.Close() })
+	plain := conn
+	context.AfterFunc(r.Context(), func() { plain.Close() })
 	if r.URL.Scheme == "https" {
 		conn = tls.Client(conn, &tls.Config{ServerName: r.URL.Hostname()})
 	}

@@ -62,6 +62,7 @@ type ended struct {
 	End     string  `json:"end"` // "closed" by the server, "cut", or "hung up" by the editor
 	Trouble Trouble `json:"trouble,omitempty"`
 	Problem string  `json:"problem,omitempty"`
+	Cursors bool    `json:"cursors,omitempty"` // each message had an id, so that a stream that breaks can be resumed
 	// Code and Reason come from the close frame of a WebSocket.
 	Code   int    `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`

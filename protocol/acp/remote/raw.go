@@ -85,7 +85,7 @@ func (c *Conn) Do(ctx context.Context, raw Raw) (transcript.Entry, error) {
 	case Half:
 		do = halfway
 	case Split:
-		r.Body, r.ContentLength = inChunks(raw.Body), -1
+		r.Body, r.ContentLength, r.GetBody = inChunks(raw.Body), -1, nil
 	}
 	c.dress(r, raw)
 	x := exchange{Method: raw.Method, Raw: true}
@@ -191,6 +191,7 @@ func (c *Conn) upgrade(life context.Context, hangUp func(), at *url.URL, raw Raw
 	e := c.entry(transcript.Exchanged, "", 0, x)
 	c.keep(e.Seq, &held{hangUp: hangUp, ws: ws, wire: conn})
 	if raw.How == Unread {
+		context.AfterFunc(life, func() { _ = ws.CloseNow() })
 		return e, nil
 	}
 	c.receive(func() {

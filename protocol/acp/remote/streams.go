@@ -24,6 +24,7 @@ type stream struct {
 	in      *sse.Reader
 	tap     *tap
 	last    string // id of the latest event
+	bare    bool   // a message came without an id of its own, so that a resumed stream may lack it
 	life    context.Context
 	hangUp  context.CancelFunc
 	done    bool   // the session has ended, so the stream is not reopened
@@ -135,6 +136,7 @@ func (h *overHTTP) pump(s *stream) {
 		s.events++
 		s.last = e.ID
 		h.cursors = h.cursors || e.ID != ""
+		s.bare = s.bare || len(e.Data) > 0 && !e.Own
 		h.mu.Unlock()
 		if len(e.Data) == 0 {
 			continue // a keep-alive without a message
@@ -271,7 +273,7 @@ func (h *overHTTP) close(s *stream, err error) {
 	s.body.Close()
 	defer s.hangUp()
 	e := ending(s.life, err, false)
-	e.Trouble, e.Framing = s.body.met, s.in.Shows()
+	e.Trouble, e.Framing, e.Cursors = s.body.met, s.in.Shows(), s.last != "" && !s.bare
 	h.c.entry(transcript.Closed, s.session, s.seq, e)
 	h.c.watch(s.tap, false)
 	h.flush(s)

@@ -40,10 +40,11 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	headers := l.Headers()
 	opts := l.Options("expects", "has", "lacks", "connection", "session", "pad", "how")
 	pad := padding(l, opts["pad"])
-	raw := remote.Raw{Method: remote.Upgrade, How: choice(l, "how", opts["how"], remote.Ways)}
+	raw, ways := remote.Raw{Method: remote.Upgrade}, []remote.How{remote.Unread}
 	need := language.Need{What: "ws", Line: l.Number}
 	var body script.Word
 	if l.Name.Is("http") {
+		ways = remote.Ways
 		need.What, raw.Method = "http", l.One(0, "an HTTP method")
 		if len(l.Rest) > 1 {
 			body = l.Source(l.Rest[1])
@@ -52,6 +53,7 @@ func compileHTTP(l *scenarios.Line) scenarios.Step {
 	} else {
 		l.AtMost(0)
 	}
+	raw.How = choice(l, "how", opts["how"], ways)
 	if opts["expects"].Raw() == "" {
 		l.Usage(l.End(), "expects= is missing: give the statuses that the response may have")
 	}
