@@ -95,7 +95,7 @@ func (w *writer) noChoice(c *convo, of string) {
 	k, ask := w.asks(c, of, "needs ", "hold")
 	how := pick(w.r, notOffered)
 	w.covered("asked twice", afterYes+how)
-	w.Add("answer %s %s", ask, how)
+	w.decidesBy(ask, how)
 	w.Add("await turn any|error %s session=%s", w.soon(), c.name)
 	w.untouched(k)
 }

@@ -359,7 +359,18 @@ var answersOf = map[string][]heldAnswer{
 var asUsual = heldAnswer{"usual", "", "usual"}
 
 // notOffered has answers to a permission request that select no option of the request.
-var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option"}
+var notOffered = []string{"cancelled", "error=-32603", "id=no-such-option", noOption}
+
+// noOption names the answer that claims to select an option and names none.
+const noOption = "selected without an option"
+
+// decidesBy answers a permission request with an option kind or an element of notOffered.
+func (w *writer) decidesBy(ask, how string) {
+	if how == noOption {
+		how = `result='{"outcome": {"outcome": "selected"}}'`
+	}
+	w.Add("answer %s "+how, ask)
+}
 
 // answers writes the editor's answer to the permission request of a turn: one of its options, or an element of
 // notOffered.
@@ -378,5 +389,5 @@ func (w *writer) answers(t *turn) {
 	}
 	t.allowed = how == "allow_once" || how == "allow_always"
 	w.covered(t.state, "answer "+how)
-	w.Add("answer %s "+how, t.request)
+	w.decidesBy(t.request, how)
 }

@@ -118,17 +118,22 @@ type lastReply struct {
 	balked         bool // in the turn, the editor answered a request with an error, or the model sent something broken
 }
 
+// next returns the reply that follows x in a turn. x is nil if the reply is the first one.
+func (x *lastReply) next(marks bool) *lastReply {
+	y := &lastReply{open: true, marks: marks}
+	if x != nil {
+		y.balked, y.after = x.balked, x.calls || x.after && x.said == ""
+	}
+	return y
+}
+
 // lastReplyOf updates the last reply of a turn from an entry of the model's side.
 func lastReplyOf(ev *event, t *turn, turns map[*turn]*lastReply, main map[int64]bool) {
 	n, _ := ev.body.Get("n").Int()
 	switch {
 	case ev.Kind == transcript.ModelRequest && (ev.converses() || ev.body.Get("lane").Is(fakellm.LaneAfter)):
 		marks := strings.HasPrefix(ev.body.Get("wire").Str(), "openai-")
-		x := &lastReply{open: true, marks: marks}
-		if before := turns[t]; before != nil {
-			x.balked, x.after = before.balked, before.calls || before.after && before.said == ""
-		}
-		main[n], turns[t] = true, x
+		main[n], turns[t] = true, turns[t].next(marks)
 	case ev.Kind == transcript.ModelChunk && main[n] && turns[t] != nil:
 		if len(turns[t].said) < rememberedText {
 			turns[t].said += bare(fakellm.ChunkText(ev.body))
