@@ -1,6 +1,7 @@
 package mockclient_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/acp-test/acp-test/mockclient"
+	"github.com/acp-test/acp-test/transcript"
 	"github.com/acp-test/acp-test/wire"
 )
 
@@ -461,5 +463,34 @@ var _ = Describe("$/cancel_request of the agent", func() {
 		Expect(err).NotTo(HaveOccurred())
 		_, err = c.Wait(within())
 		Expect(err).To(MatchError(ContainSubstring("-32800")))
+	})
+})
+
+var _ = Describe("a change of the policy", func() {
+	It("does not reach a request that the transcript shows already", func() {
+		hold, err := mockclient.ParseAnswer("hold")
+		Expect(err).NotTo(HaveOccurred())
+		asks := make(chan struct{})
+		e := edit(mockclient.Options{Policy: mockclient.Always(hold)}, func(p *peer) {
+			p.handshake()
+			<-asks
+			p.ask(1, "session/request_permission", request("edit", "t", options("allow_once")))
+		})
+		open(e, GinkgoT().TempDir())
+		changed := make(chan struct{})
+		e.Transcript().Observe(func(f transcript.Entry) {
+			if f.Method != "session/request_permission" || f.Source != transcript.Agent {
+				return
+			}
+			go func() {
+				defer close(changed)
+				e.Settle(context.Background())
+				e.SetPolicy(mockclient.Always(mockclient.Answer{Kind: "allow_once"}))
+			}()
+			time.Sleep(20 * time.Millisecond) // an editor that did not wait would change its policy meanwhile
+		})
+		close(asks)
+		Eventually(changed).Should(BeClosed())
+		Expect(e.Held()).To(HaveLen(1))
 	})
 })

@@ -156,6 +156,7 @@ func (e *Editor) perform(r *Request) {
 // on purpose, or waiting for a terminal. All files that these requests write are then on disk. Settle also returns
 // when ctx ends.
 func (e *Editor) Settle(ctx context.Context) {
+	e.agent.Delivered() // what the transcript shows may not be in the inbox yet
 	select {
 	case <-e.inbox.rest():
 	case <-ctx.Done():

@@ -93,7 +93,7 @@ type Agent struct {
 	stopped     chan struct{}
 	shutdown    Shutdown
 
-	receiving sync.Mutex // locked while the receiver is called
+	receiving sync.Mutex // locked while a frame is appended and passed to the receiver
 	receive   func(transcript.Entry)
 	early     []int // Seqs of frames that came before there was a receiver
 	readAll   chan struct{}

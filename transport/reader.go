@@ -66,9 +66,17 @@ func (a *Agent) Receive(f func(transcript.Entry)) {
 // agent's last frame.
 func (a *Agent) AllReceived() <-chan struct{} { return a.readAll }
 
-func (a *Agent) deliver(e transcript.Entry) {
+// Delivered waits until the receiver has had each frame that is in the transcript. The receiver must not call it.
+func (a *Agent) Delivered() {
 	a.receiving.Lock()
 	defer a.receiving.Unlock()
+}
+
+// deliver appends a line of the agent to the transcript and passes it to the receiver.
+func (a *Agent) deliver(line wire.Line) {
+	a.receiving.Lock()
+	defer a.receiving.Unlock()
+	e := a.append(line)
 	if a.receive == nil {
 		a.early = append(a.early, e.Seq)
 		return
@@ -95,7 +103,7 @@ func (a *Agent) read() {
 			}
 			return
 		}
-		a.deliver(a.append(line))
+		a.deliver(line)
 	}
 }
 
