@@ -78,7 +78,6 @@ type server struct {
 	network     network
 	agents      sync.WaitGroup
 
-	sending sync.Mutex    // held while something is written, by the fault of readers that wait for each other
 	torn    chan struct{} // closed when all WebSockets end, by the fault of one that broke off
 	tearing sync.Once
 }

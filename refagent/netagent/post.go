@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -59,7 +60,7 @@ func (s *server) post(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength > most && s.does("body-any") {
 		most = r.ContentLength
 	}
-	body, err := s.whole(http.MaxBytesReader(w, r.Body, most), "characters-split")
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, most))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):

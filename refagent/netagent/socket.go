@@ -111,17 +111,17 @@ func (s *server) next(ws *websocket.Conn) (kind websocket.MessageType, data []by
 	if err != nil {
 		return kind, nil, err
 	}
-	data, err = s.whole(in, "socket-characters-split")
+	data, err = s.whole(in)
 	return kind, data, err
 }
 
-// whole reads a message that comes in pieces. apart is the name of the fault that decodes each of them by itself.
-func (s *server) whole(in io.Reader, apart string) (data []byte, err error) {
+// whole reads a message that comes in pieces.
+func (s *server) whole(in io.Reader) (data []byte, err error) {
 	for piece := make([]byte, 32<<10); err == nil; {
 		var n int
 		n, err = in.Read(piece)
 		got := piece[:n]
-		if !utf8.Valid(got) && s.does(apart) {
+		if !utf8.Valid(got) && s.does("socket-characters-split") {
 			got = bytes.ToValidUTF8(got, []byte("\uFFFD"))
 		}
 		data = append(data, got...)
@@ -149,10 +149,6 @@ func (f *frames) broke(data []byte, err error) {
 func (s *server) writer(ws *websocket.Conn) func(m message, frame []byte) {
 	var joined []byte
 	return func(m message, frame []byte) {
-		if s.does("socket-slow-reader-blocks") {
-			s.sending.Lock()
-			defer s.sending.Unlock()
-		}
 		kind := websocket.MessageText
 		switch {
 		case m.Method == "session/update" && s.does("socket-lines-joined"):

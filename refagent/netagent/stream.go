@@ -109,7 +109,7 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			continue
 		}
 		event, t := s.troubled(r, f, formed)
-		if !s.write(w, out, event) {
+		if _, err := w.Write(event); err != nil || out.Flush() != nil {
 			return // the next reader gets messages that this one may have missed
 		}
 		if box.took(reader); t != nil {
@@ -117,21 +117,6 @@ func (s *server) get(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-}
-
-// write sends an event, and reports whether that succeeded.
-func (s *server) write(w io.Writer, out *http.ResponseController, event []byte) bool {
-	switch {
-	case s.does("slow-reader-blocks"):
-		s.sending.Lock()
-		defer s.sending.Unlock()
-	case s.does("slow-reader-ended"):
-		_ = out.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
-	}
-	_, err := w.Write(event)
-	sent := err == nil && out.Flush() == nil
-	_ = out.SetWriteDeadline(time.Time{})
-	return sent
 }
 
 // troubled returns a message as an event, or as what trouble leaves of it, and the trouble that the event meets.

@@ -147,7 +147,7 @@ var _ = Describe("the turns of a script", func() {
 			}
 		}
 		GinkgoWriter.Println(left)
-		Expect(len(left)).To(BeNumerically("<", 37))
+		Expect(len(left)).To(BeNumerically("<", 41))
 		Expect(left).NotTo(ContainElement(And(HavePrefix("cancel/"),
 			Not(MatchRegexp("/(rate-limited|after-retry|while-retrying)$")))), "whose model fails")
 	})
