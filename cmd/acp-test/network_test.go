@@ -119,7 +119,7 @@ var _ = Describe("an agent over a network", func() {
 	})
 })
 
-// troubles are what is wrong with a client in front of which the network fails, and the checks that find it.
+// troubles maps each mistake of a client on a failing network to the checks that find it.
 var troubles = map[string][]string{
 	"resends":       {"w03-unanswered#not-again", "w06-restart#not-again", "w07-cut#not-again", "w08-ended#not-again"},
 	"storms":        {"w01-unavailable#no-storm", "w05-expired#no-storm"},

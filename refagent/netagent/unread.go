@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// unread is called when nobody reads any longer what a session asks; "" means that of any session. It serves the fault
-// and the liberty that answer the open requests of the agent.
+// unread answers the agent's open requests of a session whose stream has no reader any longer, if a fault or a liberty
+// says so. The session "" stands for all sessions.
 func (c *connection) unread(session string) {
 	c.mu.Lock()
 	var open []string

@@ -90,7 +90,7 @@ func frame(first byte, payload []byte) []byte {
 	return out
 }
 
-// within returns the offset of the second byte of the first character that has several bytes. If there is none, it
+// within returns an offset within the first character that has several bytes. If all characters have one byte, it
 // returns the middle of the text.
 func within(text []byte) int {
 	i := bytes.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
@@ -172,7 +172,7 @@ func wired(ctx context.Context, conn *net.Conn, raw Raw) context.Context {
 	})
 }
 
-// narrow makes the operating system keep little of what comes on a connection that is not read.
+// narrow limits the receive buffer of a connection that acp-test does not read.
 func narrow(conn net.Conn) {
 	if over, ok := conn.(interface{ NetConn() net.Conn }); ok { // TLS
 		conn = over.NetConn()

@@ -29,7 +29,7 @@ type Raw struct {
 	How    How
 }
 
-// How is what a script's own request does to its connection.
+// How says how a request of a script uses its connection.
 type How string
 
 // These are the special ways. The zero value is the usual one.
